@@ -2,7 +2,9 @@
 """The parts of CI beside ``make test``: which are due in which landing, their runs, and what was left out.
 
     .ci/parts.py check          # before anything is run: is this turn a new one?
+    .ci/parts.py fetch          # get what the systems of the parts that are due need; print a line for each
     .ci/parts.py run [SECONDS]  # the parts that are due; SECONDS have gone since CI began
+    .ci/parts.py run [SECONDS] --fetched FILE  # the same; FILE has what `fetch` printed
     .ci/parts.py run --part NAME ...
     .ci/parts.py next [--part NAME ...]  # take the next turn; the parts are those that found no time in the last one;
                                          # commit .ci/turn and .ci/owed with the landing
@@ -12,7 +14,10 @@ packages are installed.
 """
 
 import argparse
+import contextlib
+import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -29,13 +34,17 @@ OWED = ROOT / ".ci" / "owed"
 LANDED = "origin/main"
 MARKER = "backends or longer or controls"
 ENGINE = [str(ROOT / ".ci" / "engine"), "/var/lib/chaos-engine"]
+FETCH = "ci: fetch "
+FETCHED = "there"
+"""How a line of ``fetch`` begins, and how it ends if all went well."""
 CLOSING = re.compile(r"=+ (.*\b(?:passed|failed|errors?|skipped|no tests ran)\b.* in [\d.]+s.*?) =+\s*$")
 
 
 class Part(NamedTuple):
     """A piece of CI. ``turn``: the remainder of the landing's turn at which it is due; ``minutes``: its budget.
 
-    ``workers``: how many of its tests run at the same time.
+    ``workers``: how many of its tests run at the same time. ``fetches``: options of ``chaos fetch``, a text for each
+    system that takes long to get and that ``make test`` does not get.
     """
 
     name: str
@@ -43,6 +52,7 @@ class Part(NamedTuple):
     minutes: float
     tests: tuple[str, ...]
     workers: int = 1
+    fetches: tuple[str, ...] = ()
 
 
 class Plan(NamedTuple):
@@ -69,7 +79,10 @@ class Done(NamedTuple):
 def plan_of(text: str) -> Plan:
     """Pure: the plan that the text of parts.toml holds."""
     found: dict[str, Any] = tomllib.loads(text)
-    parts = tuple(Part(**{**part, "tests": tuple(part["tests"])}) for part in found.pop("part"))
+    parts = tuple(
+        Part(**{name: tuple(said) if isinstance(said, list) else said for name, said in part.items()})
+        for part in found.pop("part")
+    )
     return Plan(parts=parts, **found)
 
 
@@ -126,6 +139,47 @@ def landed_turn() -> int | None:
     return int(found) if found else None
 
 
+def fetch(wanted: Sequence[Part], timeout_s: float) -> None:
+    """Get what the systems of parts need, one after the other, and print one line for each.
+
+    ``timeout_s``: for all of it; what is not there by then has failed.
+    """
+    end = time.monotonic() + timeout_s
+    for options in dict.fromkeys(options for part in wanted for options in part.fetches):
+        outcome = fetch_one(options, max(0.0, end - time.monotonic()))
+        print(f"{FETCH}{options}: {outcome}", flush=True)
+
+
+def fetch_one(options: str, timeout_s: float) -> str:
+    """Get what one system needs: ``FETCHED``, or what failed, in one line. Ends what the command started with it."""
+    argv = [str(ROOT / ".venv" / "bin" / "chaos"), "fetch", *options.split()]
+    # A session of its own, so that the tools which it starts can be ended too.
+    with subprocess.Popen(
+        argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as run:
+        try:
+            _, errors = run.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            return "FAILED: all that is fetched took longer than make test may"
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(run.pid, signal.SIGKILL)
+    if run.returncode == 0:
+        return FETCHED
+    lines = errors.split("\n")
+    said = next((line.strip() for line in reversed(lines) if line.strip()), "it printed no reason")
+    return f"FAILED with exit {run.returncode}: {said}"
+
+
+def unfetched(part: Part, lines: Sequence[str]) -> str:
+    """Pure: what could not be had for a part, given what ``fetch`` printed; empty if all is there."""
+    for options in part.fetches:
+        found = [line.removeprefix(start) for line in lines if line.startswith(start := f"{FETCH}{options}: ")]
+        if found != [FETCHED]:
+            return f"chaos fetch {options}: {found[0] if found else 'it did not end'}"
+    return ""
+
+
 def perform(part: Part) -> Done:
     """Run a part's tests with a Docker engine; all they print is printed."""
     argv = [
@@ -151,18 +205,30 @@ def perform(part: Part) -> Done:
     return Done(part, run.returncode, (time.monotonic() - began) / 60, closing_of(lines))
 
 
-def run(plan: Plan, turn: int, wanted: Sequence[Part], gone_s: float, must: Collection[str]) -> int:
-    """Run parts until one fails; gives the exit code. The last line printed says what was left out.
+def run(
+    plan: Plan,
+    turn: int,
+    wanted: Sequence[Part],
+    gone_s: float,
+    must: Collection[str],
+    fetched: Sequence[str] | None = None,
+) -> int:
+    """Run parts until a test fails; gives the exit code. The last line printed says what was left out.
 
-    ``must``: the names of those without which CI fails.
+    ``must``: the names of those without which CI fails. ``fetched``: what ``fetch`` printed, if it ran before. A part
+    for which something could not be had fails, and the others still run.
     """
     began = time.monotonic() - gone_s
     done: list[Done] = []
+    failed = False
     for part in wanted:
-        if done and done[-1].code:
+        if failed:
             break
-        if fits(plan, part, time.monotonic() - began):
+        if fetched is not None and (missing := unfetched(part, fetched)):
+            done.append(Done(part, 1, 0.0, f"not run, {missing}"))
+        elif fits(plan, part, time.monotonic() - began):
             done.append(perform(part))
+            failed = done[-1].code != 0
     print(f"ci: at commit {git('rev-parse', '--short=10', 'HEAD') or 'unknown'}")
     print(f"ci: {gone_s / 60:.1f} of {plan.setup_minutes + plan.test_minutes} minutes until the parts began")
     for one in done:
@@ -179,9 +245,10 @@ def run(plan: Plan, turn: int, wanted: Sequence[Part], gone_s: float, must: Coll
 def main() -> int:
     """Parse and act."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("what", choices=["check", "run", "next"])
+    options.add_argument("what", choices=["check", "fetch", "run", "next"])
     options.add_argument("seconds", nargs="?", type=float, default=0.0, help="seconds since CI began")
     options.add_argument("--part", action="append", metavar="NAME", help="run these, whatever is due")
+    options.add_argument("--fetched", type=Path, metavar="FILE", help="run: what fetch printed")
     args = options.parse_args()
     plan, turn = plan_of(PARTS.read_text()), int(TURN.read_text())
     owed = (args.part or []) if args.what == "next" else OWED.read_text().split()
@@ -201,10 +268,17 @@ def main() -> int:
     wanted = due(plan, turn, owed)
     if by_hand:
         wanted = [part for part in plan.parts if part.name in args.part]
+    if args.what == "fetch":
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends what is being fetched
+        fetch(wanted, 60 * plan.test_minutes)
+        return 0
     if args.what != "run":
         print(f"ci: turn {turn}: {', '.join(part.name for part in wanted)}", flush=True)
         return 0
-    return run(plan, turn, wanted, args.seconds, must=args.part if by_hand else owed)
+    fetched = None if args.fetched is None else args.fetched.read_text().splitlines()
+    if fetched:
+        print("\n".join(fetched), flush=True)
+    return run(plan, turn, wanted, args.seconds, args.part if by_hand else owed, fetched)
 
 
 if __name__ == "__main__":

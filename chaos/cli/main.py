@@ -43,6 +43,7 @@ COMMANDS: Final = {
     "generate": ("chaos.cli.generate", "Write a history with known anomalies, of any length."),
     "report": ("chaos.cli.report", "Write the reports of stored runs again."),
     "list": ("chaos.cli.inspect", "List systems, backends, workloads, nemeses, bugs, …"),
+    "fetch": ("chaos.cli.fetch", "Get what runs of a system need before they do."),
     "image": ("chaos.cli.image", "Make the image for hosts in Docker containers."),
     "completion": ("chaos.cli.completion", "Print the script for tab completion in bash, zsh or fish."),
     "doctor": ("chaos.cli.inspect", "Say what this machine can do, and how to get the rest."),
@@ -54,7 +55,7 @@ SECTIONS: Final = {
     "Run": ("run", "plan", "init", "replay", "matrix", "hunt", "shrink"),
     "Look": ("ls", "compare", "show", "check", "report", "serve", "publish", "generate"),
     "By hand": ("up", "status", "inject", "heal", "down"),
-    "Machine": ("list", "doctor", "image", "clean", "completion"),
+    "Machine": ("list", "doctor", "fetch", "image", "clean", "completion"),
 }
 """The commands as ``--help`` groups them, in the order in which a newcomer needs them."""
 

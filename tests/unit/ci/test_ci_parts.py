@@ -4,11 +4,16 @@ import ast
 import importlib
 import subprocess
 import sys
+import time
 from functools import cache
 from pathlib import Path
 
 import pytest
 from repository import ROOT
+
+from chaos import plugins
+from chaos.cli.fetch import fetch_command
+from cluster.versions import chosen
 
 MARKS = {"backends", "longer", "controls"}
 
@@ -233,6 +238,73 @@ def test_a_part_is_performed_and_its_output_shown(ci, tmp_path, monkeypatch, cap
     assert done.code == 0
     assert done.closing.startswith("1 passed, 1 deselected in ")
     assert "1 passed, 1 deselected" in capfd.readouterr().out
+
+
+@pytest.fixture
+def fake_chaos(ci, tmp_path, monkeypatch):
+    """Give a function that makes ``.venv/bin/chaos`` a shell script."""
+
+    def make(script: str) -> None:
+        chaos = tmp_path / ".venv" / "bin" / "chaos"
+        chaos.parent.mkdir(parents=True)
+        chaos.write_text(f"#!/bin/sh\n{script}\n")
+        chaos.chmod(0o755)
+        monkeypatch.setattr(ci, "ROOT", tmp_path)
+
+    return make
+
+
+def test_what_systems_of_parts_need_is_fetched_once_each_and_a_failure_is_told(ci, fake_chaos, capfd):
+    fake_chaos('echo busy; test "$3" != b || { echo Traceback >&2; echo "b: no such host" >&2; exit 255; }')
+    ci.fetch(
+        [ci.Part("one", 0, 1, (), fetches=("--system a", "--system b")), ci.Part("two", 0, 1, (), 2, ("--system a",))],
+        60,
+    )
+    assert capfd.readouterr().out.splitlines() == [
+        "ci: fetch --system a: there",
+        "ci: fetch --system b: FAILED with exit 255: b: no such host",
+    ]
+
+
+def test_fetching_ends_at_its_deadline_with_all_that_it_started(ci, fake_chaos, tmp_path, capfd):
+    fake_chaos(f"sleep 600 & echo $! > {tmp_path}/pid; wait")
+    part = ci.Part("one", 0, 1, (), fetches=("--system a", "--system b"))
+    began = time.monotonic()
+    ci.fetch([part], 2)
+    assert time.monotonic() - began < 60
+    lines = capfd.readouterr().out.splitlines()
+    assert [line.split(": all")[0] for line in lines] == [
+        "ci: fetch --system a: FAILED",
+        "ci: fetch --system b: FAILED",
+    ]
+    sleeper = Path("/proc", (tmp_path / "pid").read_text().strip(), "cmdline")
+    deadline = time.monotonic() + 30
+    while sleeper.exists() and b"sleep" in sleeper.read_bytes():  # a killed process that is not reaped has no words
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_part_for_which_something_could_not_be_had_fails_and_the_others_run(ci, plan, capsys, monkeypatch):
+    monkeypatch.setattr(ci, "perform", lambda part: ci.Done(part, 0, 1.0, "1 passed in 1s"))
+    needs = {"there": ("a",), "missing": ("a", "b"), "unsaid": ("c",), "nothing": ()}
+    parts = tuple(ci.Part(name, 0, 5, ("tests",), 1, fetches) for name, fetches in needs.items())
+    lines = ["ci: fetch a: there", "ci: fetch b: FAILED with exit 255: no such host"]
+    assert ci.run(plan._replace(parts=parts), 0, parts, 0, (), lines) == 1
+    said = capsys.readouterr().out.splitlines()
+    assert "ci: there: 1.0 of 5 minutes, 1 passed in 1s" in said
+    missing = "not run, chaos fetch b: FAILED with exit 255: no such host, FAILED with exit 1"
+    assert f"ci: missing: 0.0 of 5 minutes, {missing}" in said
+    assert "ci: unsaid: 0.0 of 5 minutes, not run, chaos fetch c: it did not end, FAILED with exit 1" in said
+    assert "ci: nothing: 1.0 of 5 minutes, 1 passed in 1s" in said
+    assert ci.run(plan._replace(parts=parts), 0, parts, 0, ()) == 0, "nothing was fetched before"
+
+
+def test_what_parts_fetch_can_be_asked_for(plan):
+    asked = [options.split() for part in plan.parts for options in part.fetches]
+    assert asked
+    for options in asked:
+        given = fetch_command.make_context("fetch", list(options)).params
+        chosen(plugins.load("systems", given["system"])(), given["version"], None)
 
 
 def test_what_is_compiled_is_kept_for_the_next_process():

@@ -120,6 +120,8 @@ NAMES = [
     ("show --bogus", "--bogus: no such option; see chaos show --help"),
     ("run --system rocketmw", "unknown system 'rocketmw'; did you mean rocketmq?"),
     ("init minimqq", "unknown system 'minimqq'; did you mean minimq?"),
+    ("fetch --system rocketmw", "unknown system 'rocketmw'; did you mean rocketmq?"),
+    ("fetch --system redis --system-version 8", "--system-version 8: redis can be had in 7.0.15 only; leave it out"),
     ("image build --system rocketmw", "unknown system 'rocketmw'; did you mean rocketmq?"),
     ("run --backend netnz", "unknown backend 'netnz'; did you mean netns?"),
     ("run --workload quue", "unknown workload 'quue'; did you mean queue?"),
