@@ -55,6 +55,12 @@ Why a number in a file? A landing has any number of commits, so the remainder of
 landings and leave a part out for ever. The same holds for the date. CI keeps nothing from one landing to the next, so it
 cannot remember which part waited longest. A number that the landing itself carries needs no memory.
 
+## What parts fetch
+
+While `make test` runs, `.ci/parts.py fetch` gets in the background what the parts that are due name under `fetches`: the
+systems that take long to get. It may take as long as `make test`. Its output is shown before the parts begin, one line for
+each system. A part that lacks something is not run and fails, with the reason in its line; the other parts still run.
+
 ## What is left out
 
 The last line of `.ci/run` names the parts that did not run, and the turn in which each comes. The lines before it give
