@@ -18,9 +18,7 @@ from cluster.systems.nacos import programs
 from cluster.systems.nacos import settings as settings_of
 from cluster.systems.nacos.settings import ROLE
 
-_WORDS: Final[Mapping[str, type[Word]]] = MappingProxyType(
-    {register.MODEL: register.F, lease.MODEL: lease.F}
-)
+_WORDS: Final[Mapping[str, type[Word]]] = MappingProxyType({register.MODEL: register.F, lease.MODEL: lease.F})
 
 
 class Nacos(OfJars):
