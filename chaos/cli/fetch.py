@@ -3,8 +3,8 @@
 import click
 
 from chaos import plugins
-from chaos.cli.examples import examples
 from chaos.cli.completion_values import offer
+from chaos.cli.examples import examples
 from chaos.cli.options import SETTINGS_OPTION
 from chaos.cli.run import progress
 from chaos.options.experiment import DEFAULTS
