@@ -4,32 +4,31 @@ Both are decided in n log n: equal numbers are neighbours once they are sorted, 
 before an instant is a running maximum over the answers in order of time.
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from chaos.core.op import Type
-from chaos.core.verdict import Anomaly, CheckResult, Example
+from chaos.core.verdict import Anomaly, Example
 from chaos.models.coordination.unique_ids import MODEL
 from chaos.models.objects.answers import TOLD
 from checkers.anomalies.catalogue import named
-from checkers.anomalies.findings import Finding, Findings, concluded, counted, examples, findings, merged, told
-from checkers.history.check import Held, OfEachKey
+from checkers.anomalies.findings import Finding, Findings, examples, findings
+from checkers.anomalies.findings_check import OfOneModel
+from checkers.coordination.holds import Pairs
+from checkers.coordination.wrongs import Wrong, examples_of
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints
-from checkers.history.words import words_of
 
 
-class DistinctIdsCheck(OfEachKey):
+class DistinctIdsCheck(OfOneModel):
     """Looks at the ids of each source."""
 
     name = "distinct-ids"
     help = "no id of a source is given twice, and none is lower than one before it"
     anomalies = named("id-given-twice", "id-out-of-order")
-
-    def applies(self, context: Context) -> str | None:
-        """To runs of its model."""
-        return None if context.run.model == MODEL else f"it is a run of the model {context.run.model}"
+    model = MODEL
+    noun = "id"
+    clean = "every id was given once, in growing order"
+    kept = "given, each once and in growing order"
 
     def examine(self, shard: QueueShard, context: Context) -> Findings:
         """Look at one source. Only an ok answer gave an id: whoever heard anything else does not use one."""
@@ -37,48 +36,38 @@ class DistinctIdsCheck(OfEachKey):
         given = np.flatnonzero((ops.type == Type.OK) & (columns["answer"] == TOLD))
         number, asked, answered = columns["number"][given], ops.invoke[given], ops.complete[given]
         twice, below = given_twice(number), out_of_order(number, asked, answered)
+
+        def shown(kind: str, pairs: Pairs, what: str) -> tuple[Example, ...]:
+            wrong = (
+                Wrong(kind, f"id {number[late]} {what}", (int(given[early]), int(given[late]))) for early, late in pairs
+            )
+            return examples(examples_of(shard, context, wrong))
+
         return findings(
             len(given),
             id_given_twice=Finding(
                 count=len({int(number[late]) for _, late in twice}),
-                examples=examples(_examples(shard, context, given, number, twice, "was given before")),
+                examples=shown("id-given-twice", twice, "was given before"),
             ),
             id_out_of_order=Finding(
                 count=len(below),
-                examples=examples(
-                    _examples(shard, context, given, number, below, "is below one that was given before")
-                ),
+                examples=shown("id-out-of-order", below, "is below one that was given before"),
             ),
         )
 
-    def merge(self, left: Findings, right: Findings) -> Findings:
-        """Add what two sources showed."""
-        return merged(left, right)
-
-    def held(
-        self,
-        summary: Findings | None,
-        anomalies: dict[str, Anomaly],
-        context: Context,  # noqa: ARG002 - every run is told alike
-    ) -> Held:
-        """How many ids were given."""
-        order = "" if "id-out-of-order" in anomalies else " and in growing order"
-        return Held(first=f"{counted(summary.examined if summary else 0, 'id')} given, each once{order}")
-
-    def conclude(self, summary: Findings | None, context: Context) -> CheckResult:
-        """The row of the verdict table."""
-        clean = "every id was given once, in growing order"
-        return concluded(self.name, summary, context, noun="id", clean=clean)
+    def kept_beside(self, anomalies: dict[str, Anomaly]) -> str:
+        """Growing order is left out where ids may be out of order."""
+        return "given, each once" if "id-out-of-order" in anomalies else self.kept
 
 
-def given_twice(number: Ints) -> list[tuple[int, int]]:
+def given_twice(number: Ints) -> Pairs:
     """Pairs of positions with equal numbers, each with the one before it."""
     order = np.argsort(number, kind="stable")
     same = np.flatnonzero(number[order][1:] == number[order][:-1])
     return [(int(order[one]), int(order[one + 1])) for one in same]
 
 
-def out_of_order(number: Ints, asked: Ints, answered: Ints) -> list[tuple[int, int]]:
+def out_of_order(number: Ints, asked: Ints, answered: Ints) -> Pairs:
     """Positions with a lower number than one that was answered before they were asked, and that one's, before them."""
     if not len(number):
         return []
@@ -89,17 +78,3 @@ def out_of_order(number: Ints, asked: Ints, answered: Ints) -> list[tuple[int, i
     before = np.searchsorted(answered[order], asked, side="left") - 1
     low = np.flatnonzero((before >= 0) & (number < highest[before]))
     return [(int(order[first_of[before[one]]]), int(one)) for one in low]
-
-
-def _examples(
-    shard: QueueShard, context: Context, given: Ints, number: Ints, pairs: list[tuple[int, int]], what: str
-) -> Iterator[Example]:
-    """Each pair as two operations and a sentence."""
-    for early, late in pairs:
-        ops = (int(given[early]), int(given[late]))
-        yield Example(
-            sentence=f"{words_of(context.run).key} {shard.key}: id {number[late]} {what}",
-            key=shard.key,
-            at_ns=int(shard.ops.invoke[ops[1]]),
-            ops=tuple(told(shard, context, op) for op in ops),
-        )

@@ -9,14 +9,13 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.verdict import Anomaly, CheckResult
 from chaos.models.coordination.lease import MODEL, F
 from checkers.anomalies.catalogue import named
-from checkers.anomalies.findings import Findings, concluded, counted, merged
+from checkers.anomalies.findings import Findings
+from checkers.anomalies.findings_check import OfOneModel
 from checkers.coordination.lease_ends import Ends, ends_of
 from checkers.coordination.lease_facts import Lease, Looks, leases_of, looks_of
-from checkers.coordination.wrongs import Wrong, findings_of, unknown_unless_examined
-from checkers.history.check import Held, OfEachKey
+from checkers.coordination.wrongs import Wrong, findings_of
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints
 
@@ -24,16 +23,17 @@ _NONE: Final = np.zeros(0, np.int64)
 KINDS: Final = ("phantom", "lease-lost-early", "lease-renewed-after-end", "lease-outlived")
 
 
-class LeaseCheck(OfEachKey):
+class LeaseCheck(OfOneModel):
     """Looks at the leases of each place."""
 
     name = "lease"
     help = "an acknowledged renewal keeps a lease alive, and an entry ends with its lease"
     anomalies = named(*KINDS)
-
-    def applies(self, context: Context) -> str | None:
-        """To runs of its model."""
-        return None if context.run.model == MODEL else f"it is a run of the model {context.run.model}"
+    model = MODEL
+    noun = "lease"
+    clean = "every lease lived as long as was acknowledged, and no entry longer than its lease"
+    kept = "lived as long as was acknowledged"
+    unseen = "nobody looked at a lease while it had to be alive"
 
     def examine(self, shard: QueueShard, context: Context) -> Findings:
         """Look at one place."""
@@ -43,25 +43,6 @@ class LeaseCheck(OfEachKey):
         complete = shard.ops.complete
         wrong = [one for lease in leases for one in judged(lease, looks, complete, ends, whole=context.whole)]
         return findings_of(shard, context, KINDS, wrong, sum(len(kept_alive(lease, looks)) > 0 for lease in leases))
-
-    def merge(self, left: Findings, right: Findings) -> Findings:
-        """Add what two places showed."""
-        return merged(left, right)
-
-    def held(
-        self,
-        summary: Findings | None,
-        anomalies: dict[str, Anomaly],  # noqa: ARG002 - they are told beside
-        context: Context,  # noqa: ARG002 - every run is told alike
-    ) -> Held:
-        """How many leases were looked at."""
-        return Held(first=f"{counted(summary.examined if summary else 0, 'lease')} lived as long as was acknowledged")
-
-    def conclude(self, summary: Findings | None, context: Context) -> CheckResult:
-        """The row of the verdict table; unknown if no lease was looked at while it had to live."""
-        clean = "every lease lived as long as was acknowledged, and no entry longer than its lease"
-        row = concluded(self.name, summary, context, noun="lease", clean=clean)
-        return unknown_unless_examined(row, summary, "nobody looked at a lease while it had to be alive")
 
 
 def judged(lease: Lease, looks: Looks, complete: Ints, ends: Ends, *, whole: bool) -> Iterator[Wrong]:

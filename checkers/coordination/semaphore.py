@@ -10,55 +10,36 @@ import numpy as np
 
 from chaos.core.name_lists import listed
 from chaos.core.op import Type
-from chaos.core.verdict import Anomaly, CheckResult
 from chaos.models.coordination.semaphore import MODEL, F
 from chaos.models.objects.answers import TOLD
 from checkers.anomalies.catalogue import named
-from checkers.anomalies.findings import Findings, concluded, counted, merged
+from checkers.anomalies.findings import Findings
+from checkers.anomalies.findings_check import OfOneModel
 from checkers.coordination.distinct_ids import given_twice
 from checkers.coordination.holds import SURE_NS_PER_MS, Pairs, held_until, too_many
 from checkers.coordination.wrongs import Wrong, findings_of
-from checkers.history.check import Held, OfEachKey
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints
 
 KINDS: Final = ("permits-exceeded", "permit-given-twice", "permit-released-twice")
 
 
-class SemaphoreCheck(OfEachKey):
+class SemaphoreCheck(OfOneModel):
     """Looks at each semaphore."""
 
     name = "semaphore"
     help = "a semaphore has no more holders than permits, and a permit is given back once"
     anomalies = named(*KINDS)
-
-    def applies(self, context: Context) -> str | None:
-        """To runs of its model."""
-        return None if context.run.model == MODEL else f"it is a run of the model {context.run.model}"
+    model = MODEL
+    noun = "grant"
+    clean = "no more holders than permits, and each permit given back once"
+    kept = "of permits, never too many at once"
 
     def examine(self, shard: QueueShard, context: Context) -> Findings:
         """Look at one semaphore."""
         ops, columns = shard.ops, shard.operations
         granted = np.flatnonzero((ops.f == F.ACQUIRE) & (ops.type == Type.OK) & (columns["answer"] == TOLD))
         return findings_of(shard, context, KINDS, wrongs(shard, granted), len(granted))
-
-    def merge(self, left: Findings, right: Findings) -> Findings:
-        """Add what two semaphores showed."""
-        return merged(left, right)
-
-    def held(
-        self,
-        summary: Findings | None,
-        anomalies: dict[str, Anomaly],  # noqa: ARG002 - they are told beside
-        context: Context,  # noqa: ARG002 - every run is told alike
-    ) -> Held:
-        """How many times permits were granted, and that there were never too many."""
-        return Held(first=f"{counted(summary.examined if summary else 0, 'grant')} of permits, never too many at once")
-
-    def conclude(self, summary: Findings | None, context: Context) -> CheckResult:
-        """The row of the verdict table."""
-        clean = "no more holders than permits, and each permit given back once"
-        return concluded(self.name, summary, context, noun="grant", clean=clean)
 
 
 def wrongs(shard: QueueShard, granted: Ints) -> Iterator[Wrong]:

@@ -9,13 +9,12 @@ from typing import Final
 import numpy as np
 
 from chaos.core.history import NEVER_NS
-from chaos.core.verdict import Anomaly, CheckResult
 from chaos.models.coordination.watch import DELETED, MODEL
 from checkers.anomalies.catalogue import named
-from checkers.anomalies.findings import Findings, concluded, counted, merged
+from checkers.anomalies.findings import Findings
+from checkers.anomalies.findings_check import OfOneModel
 from checkers.coordination.watch_facts import Known, Place, Told, Writes, told_of
-from checkers.coordination.wrongs import Wrong, findings_of, unknown_unless_examined
-from checkers.history.check import Held, OfEachKey
+from checkers.coordination.wrongs import Wrong, findings_of
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, Mask
 
@@ -30,16 +29,17 @@ KINDS: Final = (
 )
 
 
-class WatchCheck(OfEachKey):
+class WatchCheck(OfOneModel):
     """Looks at the writes and watches of each space."""
 
     name = "watch"
     help = "a watch is told every change, once, in order, and as it was written"
     anomalies = named(*KINDS)
-
-    def applies(self, context: Context) -> str | None:
-        """To runs of its model."""
-        return None if context.run.model == MODEL else f"it is a run of the model {context.run.model}"
+    model = MODEL
+    noun = "event"
+    clean = "every change was told once, in order, as it was written"
+    kept = "told to watches, in order and none left out"
+    unseen = "no watch was told of any change"
 
     def examine(self, shard: QueueShard, context: Context) -> Findings:
         """Look at one space."""
@@ -48,26 +48,6 @@ class WatchCheck(OfEachKey):
         late = shard.ops.complete[told.ops] >= forgotten_from(context)
         wrong = [*of_itself(told), *against_writes(told, known, late, whole=context.whole)]
         return findings_of(shard, context, KINDS, wrong, len(told.watch))
-
-    def merge(self, left: Findings, right: Findings) -> Findings:
-        """Add what two spaces showed."""
-        return merged(left, right)
-
-    def held(
-        self,
-        summary: Findings | None,
-        anomalies: dict[str, Anomaly],  # noqa: ARG002 - they are told beside
-        context: Context,  # noqa: ARG002 - every run is told alike
-    ) -> Held:
-        """How many events there were."""
-        events = counted(summary.examined if summary else 0, "event")
-        return Held(first=f"{events} told to watches, in order and none left out")
-
-    def conclude(self, summary: Findings | None, context: Context) -> CheckResult:
-        """The row of the verdict table; unknown if no watch was told anything."""
-        clean = "every change was told once, in order, as it was written"
-        row = concluded(self.name, summary, context, noun="event", clean=clean)
-        return unknown_unless_examined(row, summary, "no watch was told of any change")
 
 
 def of_itself(told: Told) -> Iterator[Wrong]:

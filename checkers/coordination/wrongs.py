@@ -1,11 +1,9 @@
-"""What is wrong in one shard, kind by kind, and a check that nothing gave anything to look at."""
+"""What is wrong in one shard, as findings: kind by kind, with examples."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-import msgspec
-
-from chaos.core.verdict import UNKNOWN, CheckResult, Example
+from chaos.core.verdict import Example
 from checkers.anomalies.findings import Finding, Findings, examples, findings, told
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.words import words_of
@@ -27,21 +25,14 @@ def findings_of(
     for one in wrong:
         by_kind[one.kind].append(one)
     found = {
-        kind.replace("-", "_"): Finding(count=len(own), examples=examples(_examples(shard, context, own)))
+        kind.replace("-", "_"): Finding(count=len(own), examples=examples(examples_of(shard, context, own)))
         for kind, own in by_kind.items()
     }
     return findings(examined, **found)
 
 
-def unknown_unless_examined(row: CheckResult, summary: Findings | None, reason: str) -> CheckResult:
-    """A row of the verdict table; unknown for this reason where all is well only because nothing was looked at."""
-    if row.valid is True and not (summary and summary.examined):
-        return msgspec.structs.replace(row, valid=UNKNOWN, found=reason, reason=reason)
-    return row
-
-
-def _examples(shard: QueueShard, context: Context, wrong: list[Wrong]) -> Iterator[Example]:
-    """Each as its operations and a sentence."""
+def examples_of(shard: QueueShard, context: Context, wrong: Iterable[Wrong]) -> Iterator[Example]:
+    """Each as its operations and a sentence, made when it is asked for."""
     for one in wrong:
         yield Example(
             sentence=f"{words_of(context.run).key} {shard.key}: {one.sentence}",

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from chaos.core.name_lists import listed
-from chaos.core.verdict import CheckResult, Example
+from chaos.core.verdict import Example
 from chaos.models.log.words import F
 from checkers.anomalies.attribution import actor_of, when
 from checkers.anomalies.catalogue import named
-from checkers.anomalies.findings import Finding, Findings, concluded, examples, findings, merged, ranges_of, told
-from checkers.history.check import OfEachKey
+from checkers.anomalies.findings import Finding, Findings, examples, findings, ranges_of, told
+from checkers.anomalies.findings_check import FindingsCheck
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, Mask
 from checkers.history.log import Log
@@ -34,12 +34,14 @@ def _put_again(log: Log, context: Context, vids: Ints) -> Mask:
     return np.asarray(again[vids])
 
 
-class DuplicatesKernel(OfEachKey):
+class DuplicatesKernel(FindingsCheck):
     """One value at several offsets of its queue."""
 
     name = "duplicates"
     help = "no value sits at two offsets"
     anomalies = named("duplicate")
+    noun = "value"
+    clean = "each sits at one offset"
 
     def examine(self, shard: QueueShard, context: Context) -> Findings:
         """Look at one queue."""
@@ -85,11 +87,3 @@ class DuplicatesKernel(OfEachKey):
                 excused=int(excused.sum()) if context.run.promises.twice else None,
             ),
         )
-
-    def merge(self, left: Findings, right: Findings) -> Findings:
-        """Add two queues."""
-        return merged(left, right)
-
-    def conclude(self, summary: Findings | None, context: Context) -> CheckResult:
-        """The row of the verdict table."""
-        return concluded(self.name, summary, context, noun="value", clean="each sits at one offset")

@@ -9,23 +9,21 @@ from collections.abc import Iterator
 import numpy as np
 
 from chaos.core.op import Type
-from chaos.core.verdict import CheckResult, Example
+from chaos.core.verdict import Example
 from chaos.models.log.transaction import Decision
 from checkers.anomalies.attribution import actor_of, when
 from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import (
     Finding,
     Findings,
-    concluded,
     examples,
     findings,
-    merged,
     node_name,
     ranges_of,
     seconds_text,
     told,
 )
-from checkers.history.check import OfEachKey
+from checkers.anomalies.findings_check import FindingsCheck
 from checkers.history.check_input import Context, QueueShard
 
 
@@ -44,12 +42,14 @@ def _why_not(shard: QueueShard, context: Context, vid: int) -> str:
     return f"the producer of {sent} rolled it back{when_asked}"
 
 
-class FailedReadKernel(OfEachKey):
+class FailedReadKernel(FindingsCheck):
     """Values that a read returned though their sends failed, or their transactions were never committed."""
 
     name = "failed-read"
     help = "no value is read whose send failed for certain, or whose transaction nobody committed"
     anomalies = named("G1a")
+    noun = "failed send"
+    clean = "none of them was read"
 
     def examine(self, shard: QueueShard, context: Context) -> Findings:
         """Look at one queue."""
@@ -80,11 +80,3 @@ class FailedReadKernel(OfEachKey):
             len(undue),
             G1a=Finding(count=len(bad), examples=examples(told_of()), ranges=ranges_of(shard.key, places)),
         )
-
-    def merge(self, left: Findings, right: Findings) -> Findings:
-        """Add two queues."""
-        return merged(left, right)
-
-    def conclude(self, summary: Findings | None, context: Context) -> CheckResult:
-        """The row of the verdict table."""
-        return concluded(self.name, summary, context, noun="failed send", clean="none of them was read")

@@ -16,22 +16,20 @@ import numpy as np
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
-from chaos.core.verdict import CheckResult, Example
+from chaos.core.verdict import Example
 from checkers.anomalies.attribution import actor_of, when
 from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import (
     Finding,
     Findings,
-    concluded,
     examples,
     findings,
-    merged,
     node_name,
     ranges_of,
     seconds_text,
     told,
 )
-from checkers.history.check import OfEachKey
+from checkers.anomalies.findings_check import FindingsCheck
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, Mask, distinct, suffix_minimum
 from checkers.history.log import Log
@@ -220,12 +218,14 @@ def _stale_example(shard: QueueShard, context: Context, read: int, end: int, wit
     )
 
 
-class LinearizableKernel(OfEachKey):
+class LinearizableKernel(FindingsCheck):
     """Appends against real time, and strong reads that miss what came before them."""
 
     name = "linearizable-offsets"
     help = "offset order extends real-time order, strong reads miss nothing"
     anomalies = named("nonlinearizable-offset", "stale-tail")
+    noun = "operation"
+    clean = "offset order extends real-time order"
 
     def examine(self, shard: QueueShard, context: Context) -> Findings:
         """Look at one queue."""
@@ -260,11 +260,3 @@ class LinearizableKernel(OfEachKey):
                 excused=sum(excused),
             ),
         )
-
-    def merge(self, left: Findings, right: Findings) -> Findings:
-        """Add two queues."""
-        return merged(left, right)
-
-    def conclude(self, summary: Findings | None, context: Context) -> CheckResult:
-        """The row of the verdict table."""
-        return concluded(self.name, summary, context, noun="operation", clean="offset order extends real-time order")

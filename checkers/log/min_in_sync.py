@@ -11,23 +11,21 @@ from collections.abc import Iterator
 import numpy as np
 
 from chaos.core.name_lists import listed
-from chaos.core.verdict import CheckResult, Example
+from chaos.core.verdict import Example
 from checkers.anomalies.attribution import actor_of, when
 from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import (
     Finding,
     Findings,
-    concluded,
     examples,
     findings,
-    merged,
     place_words,
     ranges_of,
     seconds_text,
     told,
 )
+from checkers.anomalies.findings_check import FindingsCheck
 from checkers.anomalies.replicas_down import Away, replicas_away
-from checkers.history.check import OfEachKey
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints
 from checkers.history.leadership import HEARD_NS, InSync
@@ -117,12 +115,13 @@ def _example(shard: QueueShard, context: Context, send: int, stretch: InSync) ->
     )
 
 
-class MinInSyncKernel(OfEachKey):
+class MinInSyncKernel(FindingsCheck):
     """Acknowledgements below the promised minimum of replicas in sync."""
 
     name = "min-in-sync"
     help = "nothing is acknowledged while fewer replicas are in sync than promised"
     anomalies = named("min-in-sync")
+    noun = "acknowledged message"
 
     def applies(self, context: Context) -> str | None:
         """Where a minimum is promised."""
@@ -154,17 +153,6 @@ class MinInSyncKernel(OfEachKey):
             ),
         )
 
-    def merge(self, left: Findings, right: Findings) -> Findings:
-        """Add two queues."""
-        return merged(left, right)
-
-    def conclude(self, summary: Findings | None, context: Context) -> CheckResult:
-        """The row of the verdict table."""
-        minimum = context.run.promises.min_in_sync
-        return concluded(
-            self.name,
-            summary,
-            context,
-            noun="acknowledged message",
-            clean=f"each under a SyncStateSet of at least {minimum}",
-        )
+    def clean_in(self, context: Context) -> str:
+        """It names the minimum."""
+        return f"each under a SyncStateSet of at least {context.run.promises.min_in_sync}"

@@ -7,7 +7,7 @@ import numpy as np
 
 from chaos.core.name_lists import listed
 from chaos.core.op import Type
-from chaos.core.verdict import CheckResult, Example
+from chaos.core.verdict import Example
 from checkers.anomalies.attribution import (
     Actor,
     Blame,
@@ -22,15 +22,13 @@ from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import (
     Finding,
     Findings,
-    concluded,
     examples,
     findings,
-    merged,
     ranges_of,
     seconds_text,
     told,
 )
-from checkers.history.check import OfEachKey
+from checkers.anomalies.findings_check import FindingsCheck
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import distinct
 
@@ -82,12 +80,14 @@ def _showed_too_early(shard: QueueShard, context: Context, first: _Holder) -> Ac
     return who._replace(words=f"{who.words}, although {newer.node} was {reign_words(newer, context)} from {since}")
 
 
-class OffsetsKernel(OfEachKey):
+class OffsetsKernel(FindingsCheck):
     """Offsets that hold several values."""
 
     name = "offsets"
     help = "no offset holds two values"
     anomalies = named("inconsistent-offsets")
+    noun = "offset"
+    clean = "each holds one value"
 
     def examine(self, shard: QueueShard, context: Context) -> Findings:
         """Look at one queue."""
@@ -120,11 +120,3 @@ class OffsetsKernel(OfEachKey):
                 count=len(bad), examples=examples(told_of()), ranges=ranges_of(shard.key, bad)
             ),
         )
-
-    def merge(self, left: Findings, right: Findings) -> Findings:
-        """Add two queues."""
-        return merged(left, right)
-
-    def conclude(self, summary: Findings | None, context: Context) -> CheckResult:
-        """The row of the verdict table."""
-        return concluded(self.name, summary, context, noun="offset", clean="each holds one value")

@@ -9,22 +9,20 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from chaos.core.verdict import CheckResult, Example
+from chaos.core.verdict import Example
 from chaos.models.log.words import STRONG_READS, F
 from checkers.anomalies.attribution import READ_WORDS, actor_of, message_at, when
 from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import (
     Finding,
     Findings,
-    concluded,
     examples,
     findings,
-    merged,
     node_name,
     ranges_of,
     told,
 )
-from checkers.history.check import OfEachKey
+from checkers.anomalies.findings_check import FindingsCheck
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, stable_order
 from checkers.history.log import Log
@@ -75,12 +73,14 @@ def _edges(log: Log) -> tuple[Ints, Ints, Ints, Ints]:
     return log.lowest_record[below], below, passed, ops
 
 
-class OrderKernel(OfEachKey):
+class OrderKernel(FindingsCheck):
     """Offsets that go back, and known records that a read passes."""
 
     name = "order"
     help = "offsets ascend within a read and along a process' sends, no read passes a known record"
     anomalies = named("nonmonotonic-send", "int-nonmonotonic-poll", "nonmonotonic-poll", "int-poll-skip", "poll-skip")
+    noun = "operation"
+    clean = "offsets ascend, nothing is passed over"
 
     def examine(self, shard: QueueShard, context: Context) -> Findings:
         """Look at one queue."""
@@ -135,11 +135,3 @@ class OrderKernel(OfEachKey):
                 edge_at, edge_ops, lambda op, message: f"covered all up to offset {log.end[op]} and left out {message}"
             ),
         )
-
-    def merge(self, left: Findings, right: Findings) -> Findings:
-        """Add two queues."""
-        return merged(left, right)
-
-    def conclude(self, summary: Findings | None, context: Context) -> CheckResult:
-        """The row of the verdict table."""
-        return concluded(self.name, summary, context, noun="operation", clean="offsets ascend, nothing is passed over")

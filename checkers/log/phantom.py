@@ -9,11 +9,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from chaos.core.history import StreamFacts
-from chaos.core.verdict import CheckResult, Example
+from chaos.core.verdict import Example
 from checkers.anomalies.attribution import actor_of, message_at, when
 from checkers.anomalies.catalogue import named
-from checkers.anomalies.findings import Finding, Findings, concluded, examples, findings, merged, ranges_of, told
-from checkers.history.check import OfEachKey
+from checkers.anomalies.findings import Finding, Findings, examples, findings, ranges_of, told
+from checkers.anomalies.findings_check import FindingsCheck
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, Mask
 
@@ -32,12 +32,14 @@ def perhaps_sent(values: Ints, streams: tuple[StreamFacts, ...]) -> Mask:
     return out
 
 
-class PhantomKernel(OfEachKey):
+class PhantomKernel(FindingsCheck):
     """Values that nobody sent to this queue, and bodies that are not ours."""
 
     name = "phantom"
     help = "every record read is a value that somebody tried to send to that queue"
     anomalies = named("phantom", "corrupt")
+    noun = "record"
+    clean = "every record read had been sent"
 
     def examine(self, shard: QueueShard, context: Context) -> Findings:
         """Look at one queue."""
@@ -81,11 +83,3 @@ class PhantomKernel(OfEachKey):
             phantom=Finding(count=len(strange), examples=examples(phantoms()), ranges=ranges_of(shard.key, places)),
             corrupt=Finding(count=len(damaged), examples=examples(corrupt()), ranges=ranges_of(shard.key, damaged)),
         )
-
-    def merge(self, left: Findings, right: Findings) -> Findings:
-        """Add two queues."""
-        return merged(left, right)
-
-    def conclude(self, summary: Findings | None, context: Context) -> CheckResult:
-        """The row of the verdict table."""
-        return concluded(self.name, summary, context, noun="record", clean="every record read had been sent")

@@ -12,21 +12,19 @@ from typing import Final
 import numpy as np
 
 from chaos.core.history import NEVER_NS
-from chaos.core.verdict import CheckResult, Example
+from chaos.core.verdict import Example
 from checkers.anomalies.attribution import actor_of, when
 from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import (
     Finding,
     Findings,
-    concluded,
     examples,
     findings,
-    merged,
     node_name,
     ranges_of,
     told,
 )
-from checkers.history.check import OfEachKey
+from checkers.anomalies.findings_check import FindingsCheck
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints
 from checkers.history.log import Log
@@ -62,12 +60,14 @@ def out_of_order(log: Log, writer: Ints) -> tuple[Ints, Ints]:
     return vids[bad], vids[before[bad]]
 
 
-class ShardOrderKernel(OfEachKey):
+class ShardOrderKernel(FindingsCheck):
     """Messages of one shard that readers meet in another order than they were acknowledged in."""
 
     name = "shard-order"
     help = "readers meet each shard's messages in the order in which they were acknowledged"
     anomalies = named("order")
+    noun = "acknowledged message"
+    clean = "each shard's came in their order"
 
     def applies(self, context: Context) -> str | None:
         """Where messages belong to shards."""
@@ -103,14 +103,4 @@ class ShardOrderKernel(OfEachKey):
         return findings(
             len(log.acked),
             order=Finding(count=len(late), examples=examples(told_of()), ranges=ranges_of(shard.key, place[late])),
-        )
-
-    def merge(self, left: Findings, right: Findings) -> Findings:
-        """Add two queues."""
-        return merged(left, right)
-
-    def conclude(self, summary: Findings | None, context: Context) -> CheckResult:
-        """The row of the verdict table."""
-        return concluded(
-            self.name, summary, context, noun="acknowledged message", clean="each shard's came in their order"
         )

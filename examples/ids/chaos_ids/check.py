@@ -4,9 +4,9 @@ import numpy as np
 
 from chaos.core.anomaly_kind import AnomalyKind
 from chaos.core.op import Type
-from chaos.core.verdict import CheckResult, Example
-from checkers.anomalies.findings import Finding, Findings, concluded, findings, merged, told
-from checkers.history.check import OfEachKey
+from chaos.core.verdict import Example
+from checkers.anomalies.findings import Finding, Findings, findings, told
+from checkers.anomalies.findings_check import FindingsCheck
 from checkers.history.check_input import Context, QueueShard
 
 DUPLICATE = AnomalyKind(
@@ -29,12 +29,14 @@ BACKWARDS = AnomalyKind(
 )
 
 
-class UniqueIds(OfEachKey):
+class UniqueIds(FindingsCheck):
     """Looks at the ids of each source."""
 
     name = "unique-ids"
     help = "no id of a source is given twice, and ids grow"
     anomalies = (DUPLICATE, BACKWARDS)
+    noun = "id"
+    clean = "every id was given once, in growing order"
 
     def applies(self, context: Context) -> str | None:
         """To runs on ids."""
@@ -70,11 +72,3 @@ class UniqueIds(OfEachKey):
             duplicate_id=found(twice, "id {} was given more than once"),
             id_backwards=found(lower, "id {} was given after a higher one"),
         )
-
-    def merge(self, left: Findings, right: Findings) -> Findings:
-        """Add what two sources showed."""
-        return merged(left, right)
-
-    def conclude(self, summary: Findings | None, context: Context) -> CheckResult:
-        """The row of the verdict table."""
-        return concluded(self.name, summary, context, noun="id", clean="every id was given once, in growing order")
