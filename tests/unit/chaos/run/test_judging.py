@@ -12,7 +12,7 @@ import pytest
 from repository import HISTORIES
 from run_folders import as_another_tool_writes_it
 
-from chaos.core.errors import CapabilityError, HistoryError
+from chaos.core.errors import CapabilityError, ChaosError, HistoryError
 from chaos.core.series import Series
 from chaos.core.verdict import UNKNOWN, Results
 from chaos.generate.folder import write
@@ -23,6 +23,7 @@ from chaos.testing.history_files import ORIGIN_NS, load_history, write_run_folde
 from checkers.engine import local
 from checkers.engine.installed_checks import OF_LOGS, check_named
 from checkers.history.shards import GROUPS, grouped
+from spark_checkers import engine as on_spark
 from spark_checkers import session
 
 
@@ -257,6 +258,34 @@ def test_few_rows_do_not_wait_for_what_is_still_being_loaded(rows, engine, monke
     assert late.spark is (engine == "spark")
     assert late.note.startswith(f"engine {engine}: {rows:,} rows")
     assert judging._chosen("auto", lambda: rows, loading).spark, "what is loaded judges"
+
+
+def test_spark_judges_however_late_it_is_where_it_was_asked_for(tmp_path, monkeypatch):
+    """Few rows, and a session that is up only once the verdict waits for it."""
+    monkeypatch.setattr(judging, "LATE_S", 0.01)
+    up, waited = threading.Event(), []
+    loading = threading.Thread(target=up.wait, args=(60,), daemon=True)
+    loading.start()
+
+    def judged_on_spark(folders, only, note):
+        waited.append((up.is_set(), note))
+        up.set()  # as session() does, which waits until it is up
+        return [local.judged(folder, note, only) for folder in folders]
+
+    monkeypatch.setattr(on_spark, "judge_each", judged_on_spark)
+    results = judging.judge(folder_of("gaps-are-legal", tmp_path), "spark", loading)
+    loading.join(10)
+    assert waited == [(False, "")]
+    assert results.engine_note == ""
+
+
+def test_a_run_that_asked_for_spark_is_not_judged_without_it(tmp_path, monkeypatch):
+    def no_session():
+        raise ChaosError("Spark did not start")
+
+    monkeypatch.setattr(session, "session", no_session)
+    with pytest.raises(ChaosError, match="Spark did not start"):
+        judging.judge(folder_of("gaps-are-legal", tmp_path), "spark")
 
 
 @pytest.mark.broad
