@@ -19,7 +19,7 @@ from cluster.host import Machine as HostMachine
 from cluster.hosts import interface
 from cluster.network import packet_filter, probe_matrix
 from cluster.network.packet_filter import Rule
-from cluster.nodes import process, process_end
+from cluster.nodes import log_lines, process, process_end
 from cluster.nodes.process import STDOUT
 from cluster.simulation.machine import Machine
 from cluster.simulation.network import PACKET_BYTES, CountedRule, Network
@@ -62,6 +62,8 @@ class SimulatedHost:
             process.START: self._start,
             process.OUTPUT: self._output,
             process_end.TAIL: self._tail,
+            log_lines.SIZES: self._sizes,
+            log_lines.TAIL: self._part,
             process_end.TIMES: lambda: "",
             process_end.MISSING: lambda *_: "",
             process_end.OOM_KILLS: lambda: "",
@@ -137,6 +139,8 @@ class SimulatedHost:
 
     def _signal(self, name: str) -> str:
         node = self._carried()
+        if name not in _SIGNALS:
+            raise _Exit(_UNKNOWN, f"a simulated process knows no signal {name}")
         if name == "TERM" and node.alive and not node.stopped:
             waiting.sleep(STOP_S)
         if name in ("KILL", "TERM") and not (name == "TERM" and node.stopped):
@@ -156,6 +160,17 @@ class SimulatedHost:
 
     def _output(self, position: str) -> str:
         return f"{self._scan()}\n{self._carried().log[int(position) :].decode()}"
+
+    def _file(self, path: str) -> bytes:
+        node, name = self._carried(), path.removeprefix(f"{self.home}/")
+        return bytes(node.log) if name == STDOUT else node.files.get(name, b"")
+
+    def _sizes(self, *paths: str) -> str:
+        return "\n".join(str(len(self._file(path))) for path in paths)
+
+    def _part(self, first: str, path: str, most: str) -> str:
+        begin = int(first) - 1
+        return self._file(path)[begin : begin + int(most)].decode(errors="replace")
 
     def _tail(self) -> str:
         node = self._carried()
@@ -216,12 +231,18 @@ class _Exit(Exception):  # noqa: N818 - an exit code, not an error of this progr
 _OF_NO_FOLDER: Final = frozenset({packet_filter.APPLY, packet_filter.CLEAR, interface.SET})
 """Scripts whose first argument is not the host's home and is not needed."""
 _PROBE_WORDS: Final = 8
+_SIGNALS: Final = frozenset({"KILL", "TERM", "STOP", "CONT"})
+_OPTIONS: Final = frozenset({"-A", "-s", "-d", "-m", "--mode", "--probability", "-j"})
+"""All that a simulated packet filter knows. What it does not must not pass for a rule that catches everything."""
 
 
 def _rule(words: list[str]) -> Rule:
     """One line of an input of ``iptables-restore`` as ``packet_filter.program`` writes it."""
     if "DROP" not in words:
         raise _Exit(1, "a simulated packet filter only drops")
+    strange = sorted({word for word in words if word.startswith("-")} - _OPTIONS)
+    if strange:
+        raise _Exit(1, f"a simulated packet filter drops all packets of a peer, it does not know {' '.join(strange)}")
     after = dict(itertools.pairwise(words))
     share = float(after["--probability"]) if "--probability" in after else None
     peer = (after.get("-s") or after["-d"]).removesuffix("/32")

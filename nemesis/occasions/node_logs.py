@@ -8,6 +8,7 @@ from typing import Final
 
 from chaos.core.errors import ChaosError
 from cluster.cluster import Node
+from cluster.nodes import log_lines
 
 MOST_BYTES: Final = 1 << 20
 """So much of each log is searched at most."""
@@ -15,8 +16,6 @@ LONGEST: Final = 200
 """So many characters of a line are told."""
 
 _TIMEOUT_S: Final = 5.0
-_SIZES: Final = 'for file; do stat -c %s -- "$file" 2>/dev/null || echo 0; done'
-_TAIL: Final = 'tail -c +"$1" -- "$2" 2>/dev/null | head -c "$3"'
 
 
 class NodeLogs:
@@ -44,7 +43,7 @@ class NodeLogs:
     def _new(self, node: Node, path: str, size: int) -> str:
         with suppress(ChaosError):
             words = (str(size + 1), path, str(MOST_BYTES))
-            return node.host.run("sh", "-c", _TAIL, "sh", *words, timeout_s=_TIMEOUT_S).text
+            return node.host.run("sh", "-c", log_lines.TAIL, "sh", *words, timeout_s=_TIMEOUT_S).text
         return ""
 
     def _sizes(self, node: Node) -> dict[str, int]:
@@ -52,6 +51,7 @@ class NodeLogs:
         if not paths:
             return {}
         with suppress(ChaosError):
-            sizes = node.host.run("sh", "-c", _SIZES, "sh", *paths, timeout_s=_TIMEOUT_S).text.split()
+            done = node.host.run("sh", "-c", log_lines.SIZES, "sh", *paths, timeout_s=_TIMEOUT_S)
+            sizes = done.check(f"looking at logs of {node.name}").text.split()
             return dict(zip(paths, map(int, sizes), strict=True))
         return dict.fromkeys(paths, 0)

@@ -2,15 +2,17 @@
 
 import hashlib
 import os
+import re
 import subprocess
 import sys
 
 import pytest
+from nemesis_texts import typed
 
-from chaos.core.errors import UsageError
+from chaos import plugins
+from chaos.core.errors import CapabilityError, UsageError
 from chaos.testing import FakeSystem, simulate
 from cluster.simulation.backend import SimBackend
-from nemesis.faults.admin.admin_fault import action_of
 from nemesis.faults.registry import faults
 from nemesis.plan.nemesis_names import catalog
 
@@ -33,17 +35,49 @@ def test_kills_and_partitions_are_proven_and_healed(tmp_path):
     assert len(done.results.faults) > 3
 
 
-WORKS = sorted(
-    name for name, fault in faults().items() if not (fault.needs & SimBackend.lacks.keys() or action_of(fault))
-)
+SHORT = {"time_limit_s": 40.0, "fault_interval_s": 10.0, "fault_duration_s": 10.0}
 
 
-@pytest.mark.parametrize("fault", WORKS)
-def test_each_fault_that_is_not_refused_is_proven_and_healed(fault, tmp_path):
-    name = next(entry.name for entry in catalog().values() if entry.fault == fault)
-    times = {"time_limit_s": 40.0, "fault_interval_s": 10.0, "fault_duration_s": 10.0}
-    done = simulate(tmp_path, nemesis=name, reports=(), **times)
-    assert {one.proven and one.healed for one in done.results.faults} == {True}, done.lines
+@pytest.mark.parametrize("fault", sorted(faults()))
+def test_each_fault_is_refused_in_a_line_before_the_run_or_proven_by_its_evidence(fault, tmp_path):
+    """Nobody may believe that a fault happened here which the simulation cannot do: a new one is one or the other."""
+    name = typed(next(entry.name for entry in catalog().values() if entry.fault == fault))
+    try:
+        done = simulate(tmp_path, nemesis=name, **SHORT)
+    except CapabilityError as error:
+        assert re.fullmatch(rf"--nemesis {re.escape(name)}.*: simulated hosts have no .+; use another backend", str(error))
+        assert not list(tmp_path.iterdir())
+        return
+    hit = [one for one in done.results.faults if one.identity.kind == fault]
+    assert hit, done.lines
+    assert {one.proven and one.healed for one in hit} == {True}, done.lines
+
+
+def test_some_faults_are_refused_and_some_are_proven():
+    refused = {name for name, fault in faults().items() if fault.needs & SimBackend.lacks.keys()}
+    assert {"bit-flip", "clock-jump", "clock-offset", "clock-drift", "corrupt", "client-crash"} <= refused
+    assert {"reconnect-storm", "change-setting", "change-version", "disk-full", "power-failure"} <= refused
+    assert {"kill", "partition", "loss", "suspend", "load-step"} <= set(faults()) - refused
+
+
+@pytest.mark.parametrize("when", ["role-change", "first-ack", "out-of-sync", "log:ready"])
+def test_each_occasion_comes_in_simulated_time(when, tmp_path):
+    """Leaders are killed all the time; whoever waits for what follows is not to wait in vain."""
+    steps = "leader-kill" if when != "first-ack" else "random-suspend"
+    done = simulate(tmp_path, nemesis=steps, fault_when=when, fault_within_s=10.0, **SHORT)
+    assert done.results.faults, done.lines
+
+
+@pytest.mark.parametrize("workload", plugins.names("workloads"))
+def test_each_workload_is_refused_in_a_line_or_holds(workload, tmp_path):
+    try:
+        done = simulate(tmp_path, workload=workload, nemesis="leader-kill", time_limit_s=30.0)
+    except UsageError as error:
+        assert "\n" not in str(error)
+        assert "minimq" in str(error)
+        assert not list(tmp_path.iterdir())
+        return
+    assert done.exit_code == 0, done.lines
 
 
 def test_the_same_seed_is_the_same_history_in_every_process(tmp_path):
