@@ -144,8 +144,8 @@ def _obstacle() -> str | None:
 def _chosen(engine: str, rows: Callable[[], int], loading: threading.Thread | None = None) -> _Chosen:
     """Who judges histories of so many rows, which are counted only if that decides.
 
-    The session of a run that was just made has started during its load. Under ``auto`` few rows do not wait for one that
-    is late; who asked for Spark gets its verdict, however late it is.
+    The session of a run that was just made has started during its load. Under ``auto`` few rows do not wait for one
+    that is late; who asked for Spark gets its verdict, however late it is.
     """
     if loading is not None:
         loading.join(timeout=LATE_S)

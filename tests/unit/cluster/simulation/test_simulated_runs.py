@@ -38,14 +38,23 @@ def test_kills_and_partitions_are_proven_and_healed(tmp_path):
 SHORT = {"time_limit_s": 40.0, "fault_interval_s": 10.0, "fault_duration_s": 10.0}
 
 
+def outcome_or_refusal(store, **options):
+    """The run; or the line by which it was refused before it began, which leaves nothing."""
+    try:
+        return simulate(store, **options)
+    except (CapabilityError, UsageError) as error:
+        return str(error)
+
+
 @pytest.mark.parametrize("fault", sorted(faults()))
 def test_each_fault_is_refused_in_a_line_before_the_run_or_proven_by_its_evidence(fault, tmp_path):
     """Nobody may believe that a fault happened here which the simulation cannot do: a new one is one or the other."""
     name = typed(next(entry.name for entry in catalog().values() if entry.fault == fault))
-    try:
-        done = simulate(tmp_path, nemesis=name, **SHORT)
-    except CapabilityError as error:
-        assert re.fullmatch(rf"--nemesis {re.escape(name)}.*: simulated hosts have no .+; use another backend", str(error))
+    done = outcome_or_refusal(tmp_path, nemesis=name, **SHORT)
+    if isinstance(done, str):
+        assert re.match(rf"--nemesis {re.escape(name)}", done)
+        assert done.endswith("; use another backend")
+        assert "\n" not in done
         assert not list(tmp_path.iterdir())
         return
     hit = [one for one in done.results.faults if one.identity.kind == fault]
@@ -70,11 +79,10 @@ def test_each_occasion_comes_in_simulated_time(when, tmp_path):
 
 @pytest.mark.parametrize("workload", plugins.names("workloads"))
 def test_each_workload_is_refused_in_a_line_or_holds(workload, tmp_path):
-    try:
-        done = simulate(tmp_path, workload=workload, nemesis="leader-kill", time_limit_s=30.0)
-    except UsageError as error:
-        assert "\n" not in str(error)
-        assert "minimq" in str(error)
+    done = outcome_or_refusal(tmp_path, workload=workload, nemesis="leader-kill", time_limit_s=30.0)
+    if isinstance(done, str):
+        assert "\n" not in done
+        assert "minimq" in done
         assert not list(tmp_path.iterdir())
         return
     assert done.exit_code == 0, done.lines
