@@ -14,7 +14,7 @@ from cluster.cluster import Node
 from cluster.hosts import interface
 from cluster.network import packet_filter, probe_matrix
 from cluster.network.packet_filter import Rule
-from cluster.nodes import process, process_end
+from cluster.nodes import log_lines, process, process_end
 from cluster.simulation.host import SimulatedHost
 from cluster.simulation.links import MachineLink
 from cluster.simulation.machine import CLIENT, Machine
@@ -208,6 +208,26 @@ def test_packet_filters_hold_what_the_harness_puts_there(world):
     assert packet_filter.listed(host) == ()
     with pytest.raises(DeployError, match="only drops"):
         packet_filter.apply(host, "run", [Rule("198.18.0.2", queue=3)])
+    with pytest.raises(DeployError, match="does not know --dport -p"):
+        packet_filter.apply(host, "run", [Rule("198.18.0.2", match="-p tcp -m tcp --dport 22")])
+    assert packet_filter.listed(host) == (), "a rule for one port must not cut off the peer"
+
+
+def test_a_signal_that_a_simulated_process_does_not_know_is_no_success(world):
+    host = world.hosts["n1"]
+    done = host.run("sh", "-c", process.SIGNAL, "sh", host.home, "HUP", timeout_s=1)
+    assert done.returncode == 127
+    assert b"no signal HUP" in done.stderr
+
+
+def test_new_lines_of_a_log_are_read_as_on_other_hosts(world):
+    host, log = world.hosts["n1"], f"{world.hosts['n1'].home}/{process.STDOUT}"
+    world.machines["n1"].log += b"one\n"
+    sizes = host.run("sh", "-c", log_lines.SIZES, "sh", log, f"{host.home}/none", timeout_s=1)
+    assert sizes.check().text.split() == ["4", "0"]
+    world.machines["n1"].log += b"two\nthree\n"
+    part = host.run("sh", "-c", log_lines.TAIL, "sh", "5", log, "4", timeout_s=1)
+    assert part.check().text == "two"
 
 
 def test_probes_show_cuts_and_unplugged_hosts(world):
