@@ -51,6 +51,14 @@ def test_the_page_shows_the_latest_full_row_and_says_what_misses(bench):
     assert page.count("Not measured yet.") == len(bench.BENCHMARKS) - 1
 
 
+def test_a_row_without_a_profile_is_shown(bench):
+    plain = row("no-loss", "full", met=False)
+    del plain["profile"]
+    page = bench.page([plain], {})
+    assert "| ours | 1.5 | 2,048 |" in page
+    assert "where the time goes" not in page
+
+
 @pytest.mark.broad
 def test_what_has_a_row_is_not_run_again(bench, monkeypatch, tmp_path):
     ran = []
