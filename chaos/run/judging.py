@@ -80,6 +80,19 @@ def aim(engine: str, master: str | None, driver_host: str | None) -> str:
     return engine if master is None else "spark"
 
 
+def check_engine(engine: str) -> None:
+    """Refuse an engine that cannot run here, before a run rather than after it.
+
+    Raises:
+        CapabilityError: ``spark`` was asked for and cannot run here.
+    """
+    if engine == "spark":
+        from spark_checkers import session
+
+        if (missing := session.missing()) is not None:
+            raise CapabilityError(missing)
+
+
 def start_early(engine: str) -> None:
     """Begin to start what the engine needs, in the background; a later ``judge`` waits for it.
 

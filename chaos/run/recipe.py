@@ -20,7 +20,7 @@ from chaos.core.verdict import Results, exit_code
 from chaos.options.experiment import Experiment
 from chaos.options.tested import system_of
 from chaos.run.deploy import Deployed, bring_up, prepare, remove_names, start_observer
-from chaos.run.judging import start_early
+from chaos.run.judging import check_engine, start_early
 from chaos.run.state import RunState
 from chaos.run.store import point
 from chaos.run.under_load import UnderLoad
@@ -63,7 +63,9 @@ class Run:
 
     def _deploy(self, undo: ExitStack) -> tuple[Deployed, Inside]:
         state = self.state
-        if not isinstance(state.backend, RunsHere):  # over before Spark would be up
+        if isinstance(state.backend, RunsHere):  # over before Spark would be up
+            check_engine(state.experiment.engine)
+        else:
             start_early(state.experiment.engine)
         with state.phase("fetch", f"what {state.experiment.system} {state.system.version} needs"):
             state.backend.prepare(state.topology, state.say)

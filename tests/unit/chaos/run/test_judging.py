@@ -279,6 +279,12 @@ def test_spark_judges_however_late_it_is_where_it_was_asked_for(tmp_path, monkey
     assert results.engine_note == ""
 
 
+def test_spark_that_cannot_run_here_is_refused_before_a_simulated_run_as_well(no_java):
+    judging.check_engine("auto")
+    with pytest.raises(CapabilityError, match="no Java"):
+        judging.check_engine("spark")
+
+
 def test_a_run_that_asked_for_spark_is_not_judged_without_it(tmp_path, monkeypatch):
     def no_session():
         raise ChaosError("Spark did not start")
