@@ -69,14 +69,6 @@ def test_some_faults_are_refused_and_some_are_proven():
     assert {"kill", "partition", "loss", "suspend", "load-step"} <= set(faults()) - refused
 
 
-@pytest.mark.parametrize("when", ["role-change", "first-ack", "out-of-sync", "log:ready"])
-def test_each_occasion_comes_in_simulated_time(when, tmp_path):
-    """Leaders are killed all the time; whoever waits for what follows is not to wait in vain."""
-    steps = "leader-kill" if when != "first-ack" else "random-suspend"
-    done = simulate(tmp_path, nemesis=steps, fault_when=when, fault_within_s=10.0, **SHORT)
-    assert done.results.faults, done.lines
-
-
 @pytest.mark.parametrize("workload", plugins.names("workloads"))
 def test_each_workload_is_refused_in_a_line_or_holds(workload, tmp_path):
     done = outcome_or_refusal(tmp_path, workload=workload, nemesis="leader-kill", time_limit_s=30.0)
