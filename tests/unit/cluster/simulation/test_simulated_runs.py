@@ -41,7 +41,7 @@ SHORT = {"time_limit_s": 40.0, "fault_interval_s": 10.0, "fault_duration_s": 10.
 def outcome_or_refusal(store, **options):
     """The run; or the line by which it was refused before it began, which leaves nothing."""
     try:
-        return simulate(store, **options)
+        return simulate(store, **{"reports": (), **options})
     except (CapabilityError, UsageError) as error:
         return str(error)
 
