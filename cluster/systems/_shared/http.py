@@ -20,10 +20,11 @@ class Request(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The HTTP status, and what came with it."""
+    """The HTTP status, and what came with it. ``location``: where to ask instead, in small letters; often empty."""
 
     status: int
     body: bytes
+    location: str = ""
 
 
 class Http:
@@ -52,14 +53,15 @@ class Http:
         try:
             first, *lines = head.decode().lower().split("\r\n")
             status = int(first.split()[1])
-            length = dict(line.split(": ", 1) for line in lines).get("content-length")
+            headers = dict(line.split(": ", 1) for line in lines)
+            length = headers.get("content-length")
             body = _joined(rest) if length is None else rest if len(rest) >= int(length) else None
         except (ValueError, LookupError) as error:
             raise Malformed(f"no HTTP: {error}") from None
         if body is None:
             return []
         self._data.clear()
-        return [(self._number, Answer(status, body))]
+        return [(self._number, Answer(status, body, headers.get("location", "")))]
 
 
 def _joined(rest: bytes) -> bytes | None:

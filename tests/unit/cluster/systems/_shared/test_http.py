@@ -34,6 +34,11 @@ def test_an_answer_is_whole_with_its_last_byte_only(sent, status, body):
         assert http.feed(sent[cut:]) == [(7, Answer(status, body))]
 
 
+def test_an_answer_says_where_to_ask_instead():
+    sent = b"HTTP/1.1 307 Temporary Redirect\r\nLocation: http://198.18.0.11:8080/x\r\nContent-Length: 0\r\n\r\n"
+    assert codec().feed(sent) == [(7, Answer(307, b"", "http://198.18.0.11:8080/x"))]
+
+
 def test_a_request():
     assert Http("198.18.0.10").encode(1, Request("/v3/kv/put", b"{}")) == (
         b"POST /v3/kv/put HTTP/1.1\r\nHost: 198.18.0.10\r\nContent-Length: 2\r\n\r\n{}"

@@ -1,0 +1,1 @@
+"""Apache Pulsar with BookKeeper: brokers that own topics, bookies that keep their ledgers, and metadata."""
