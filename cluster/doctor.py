@@ -277,7 +277,7 @@ def _go() -> list[Fact]:
 
 
 def find_chromium() -> str | None:
-    """The path of a Chromium or Chrome, which the tests of the report page drive; the one without a window is quicker."""
+    """The path of a Chromium or Chrome, which the tests of the report page drive; one without windows is quicker."""
     programs = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
     return next(filter(None, map(shutil.which, programs)), None)
 

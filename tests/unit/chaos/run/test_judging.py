@@ -12,7 +12,7 @@ import pytest
 from repository import HISTORIES
 from run_folders import as_another_tool_writes_it
 
-from chaos.core.errors import CapabilityError, ChaosError, HistoryError
+from chaos.core.errors import CapabilityError, HistoryError
 from chaos.core.series import Series
 from chaos.core.verdict import UNKNOWN, Results
 from chaos.generate.folder import write
@@ -283,15 +283,6 @@ def test_spark_that_cannot_run_here_is_refused_before_a_simulated_run_as_well(no
     judging.check_engine("auto")
     with pytest.raises(CapabilityError, match="no Java"):
         judging.check_engine("spark")
-
-
-def test_a_run_that_asked_for_spark_is_not_judged_without_it(tmp_path, monkeypatch):
-    def no_session():
-        raise ChaosError("Spark did not start")
-
-    monkeypatch.setattr(session, "session", no_session)
-    with pytest.raises(ChaosError, match="Spark did not start"):
-        judging.judge(folder_of("gaps-are-legal", tmp_path), "spark")
 
 
 @pytest.mark.broad

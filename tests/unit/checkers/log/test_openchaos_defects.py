@@ -70,13 +70,14 @@ ANCHORS = {
     "cluster/hosts/ssh/connection.py",
     "cluster/systems/kafka/client.py",
     "cluster/systems/minimq/bugs/bug_rules_clients.py",
+    "cluster/systems/pulsar/brokers.py",
     "cluster/systems/rocketmq/pops.py",
     "cluster/systems/rocketmq/sending.py",
 }
 """When a run or a cell began, the name of a folder, how far a machine's clock is off: all for people to compare. And
-what Kafka and RocketMQ are told of instants: their brokers go by the wall clock. And how long ago a file was written:
-so do file systems. And a bug of minimq, which is just that. And on which day a verdict is told, since a finding may be
-allowed until a day."""
+what Kafka, Pulsar and RocketMQ are told of instants: their brokers go by the wall clock. And how long ago a file was
+written: so do file systems. And a bug of minimq, which is just that. And on which day a verdict is told, since a finding
+may be allowed until a day."""
 
 
 MENTIONED = re.compile(rf"\.\s*(?:{'|'.join(sorted({name.partition('.')[2] for name in WALL}))})\b")
