@@ -76,8 +76,8 @@ ANCHORS = {
 }
 """When a run or a cell began, the name of a folder, how far a machine's clock is off: all for people to compare. And
 what Kafka, Pulsar and RocketMQ are told of instants: their brokers go by the wall clock. And how long ago a file was
-written: so do file systems. And a bug of minimq, which is just that. And on which day a verdict is told, since a finding
-may be allowed until a day."""
+written: so do file systems. And a bug of minimq, which is just that. And on which day a verdict is told, since a
+finding may be allowed until a day."""
 
 
 MENTIONED = re.compile(rf"\.\s*(?:{'|'.join(sorted({name.partition('.')[2] for name in WALL}))})\b")

@@ -1,1 +1,0 @@
-"""Nacos: its configuration as registers, the instances of its services as leases."""
