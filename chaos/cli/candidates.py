@@ -277,11 +277,10 @@ def _anomalies_of_run(ctx: click.Context, incomplete: str) -> Items:
 
 def _anomalies(ctx: click.Context, incomplete: str) -> Items:
     """``NAME=`` with commas, of what can be planted in a made history."""
+    from chaos import plugins
     from chaos.cli.inspect import rows_of
-    from chaos.generate import kafka_stories, plan, txn_stories
 
-    planted = {"kafka": kafka_stories.PLANTED, **txn_stories.PLANTED}
-    known = planted.get(ctx.params.get("model", ""), plan.PLANTED)
+    known = plugins.load("generators", ctx.params.get("model") or "log").planted
     helps = {row["name"]: row["help"] for row in rows_of("anomalies")}
     before, last = _last(incomplete)
     return [

@@ -2,23 +2,24 @@
 
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
+from chaos import plugins
 from chaos.cli.amount_type import AmountType
 from chaos.cli.completion_values import offer
 from chaos.cli.examples import examples
 from chaos.core.errors import UsageError
-from chaos.generate.plan import MAX_KEYS, MAX_OPS, MAX_SEED, parse_anomalies, plan_of
-from chaos.generate.txn_stories import STORIES
+from chaos.generate.generator import HistoryGenerator, HistorySpec
+from chaos.generate.plan import MAX_KEYS, MAX_OPS, MAX_SEED, parse_anomalies
 from chaos.options.amounts import Amount
 
-LONGEST_TXN = 64
-LOG = "log"
-OURS = (LOG, "semaphore")
-"""The models of which a run folder is written."""
+GENERATORS: Final = "generators"
+LONGEST_TXN: Final = 64
+LOG: Final = "log"
 
 
 @click.command(
@@ -32,10 +33,10 @@ OURS = (LOG, "semaphore")
 )
 @click.option(
     "--model",
-    type=click.Choice([*OURS, "kafka", *STORIES]),
+    type=click.Choice(plugins.names(GENERATORS)),
     default=LOG,
     show_default=True,
-    help="Write a run folder of ours (log, semaphore), or a file as Jepsen's workload of that name does.",
+    help="Write a history of this model; `chaos list generators` says which are run folders and which files.",
 )
 @click.option(
     "--ops",
@@ -75,69 +76,46 @@ OURS = (LOG, "semaphore")
     "--output",
     type=click.Path(path_type=Path),
     required=True,
-    help="Write this run folder (log, semaphore), or this file, .edn or .json.",
+    help="Write this run folder, or this file, .edn or .json.",
 )
-def generate_command(model: str, output: Path, **options: Any) -> int:
+def generate_command(
+    model: str, ops: int, keys: int, seed: int, anomalies: tuple[str, ...], output: Path, **options: Any
+) -> int:
     """Write a history in which nothing is wrong but the anomalies that you ask for.
 
     `chaos check` judges it like a recorded one; a file with `--format jepsen` and the same `--model`. The same options
     give the same rows.
     """
+    generator: HistoryGenerator = plugins.load(GENERATORS, model)
     given = {name: value for name, value in options.items() if value is not None}
-    if model in OURS and "txn_length" in given:
-        raise UsageError(f"--txn-length: only for --model {', '.join(('kafka', *STORIES))}")
-    if model != "kafka" and "sub_via" in given:
-        raise UsageError("--sub-via: only for --model kafka")
-    anomalies = given.pop("anomalies")
-    if model in OURS:
-        return _folder(model, output, anomalies, **given)
-    return _file(output, anomalies, model, given)
-
-
-def _folder(model: str, output: Path, anomalies: tuple[str, ...], ops: int, keys: int, seed: int) -> int:
-    asked = [word for text in anomalies for word in ("--anomaly", text)]
-    of_model = () if model == LOG else ("--model", model)
-    argv = (
-        "chaos",
-        "generate",
-        *of_model,
-        "--ops",
-        str(ops),
-        "--keys",
-        str(keys),
-        *asked,
-        "--seed",
-        str(seed),
-        "--output",
-        str(output),
-    )
+    for name in given:
+        if name not in generator.options:
+            raise UsageError(f"--{name.replace('_', '-')}: only for --model {', '.join(_with_option(name))}")
     began = time.monotonic()
-    if model == LOG:
-        from chaos.generate.folder import write
-
-        operations, records = write(
-            plan_of(ops, keys, seed, parse_anomalies(anomalies)), output, argv, os.cpu_count() or 1
-        )
-        what = f"{operations} operations, {records} records read"
-    else:
-        from chaos.generate import semaphore
-
-        plan = semaphore.plan_of(ops, keys, seed, parse_anomalies(anomalies, semaphore.PLANTED))
-        what = f"{semaphore.write(plan, output, argv)} operations"
+    what = generator.write(
+        HistorySpec(
+            ops=ops,
+            keys=keys,
+            seed=seed,
+            anomalies=parse_anomalies(anomalies, generator.planted),
+            options=given,
+            argv=_argv(model, ops, keys, seed, anomalies, output),
+            processes=os.cpu_count() or 1,
+        ),
+        output,
+    )
     click.echo(f"{output}: {what}, written in {time.monotonic() - began:.1f} s")
     return 0
 
 
-def _file(output: Path, anomalies: tuple[str, ...], model: str, given: dict[str, Any]) -> int:
-    from chaos.generate import kafka, kafka_stories, txn, txn_stories
+def _with_option(name: str) -> list[str]:
+    """The models whose generators take an option."""
+    return [model for model in plugins.names(GENERATORS) if name in plugins.load(GENERATORS, model).options]
 
-    began = time.monotonic()
-    if model == "kafka":
-        planted = parse_anomalies(anomalies, kafka_stories.PLANTED)
-        size = kafka.write(kafka.Wish(anomalies=planted, **given), output)
-    else:
-        planted = parse_anomalies(anomalies, txn_stories.PLANTED[model])
-        size = txn.write(txn.Wish(model=model, anomalies=planted, **given), output)
-    took_s = time.monotonic() - began
-    click.echo(f"{output}: {given['ops']} operations, {size / 1e6:.1f} MB, written in {took_s:.1f} s")
-    return 0
+
+def _argv(model: str, ops: int, keys: int, seed: int, anomalies: Sequence[str], output: Path) -> tuple[str, ...]:
+    """The command, as a run folder keeps it; the model of its default is not named."""
+    of_model = () if model == LOG else ("--model", model)
+    asked = [word for text in anomalies for word in ("--anomaly", text)]
+    sizes = ("--ops", str(ops), "--keys", str(keys))
+    return ("chaos", "generate", *of_model, *sizes, *asked, "--seed", str(seed), "--output", str(output))

@@ -14,8 +14,9 @@ from chaos.core.clock import NS_PER_S
 from chaos.core.history import StreamFacts, write_facts
 from chaos.core.runinfo import Promises
 from chaos.core.tables import TableFile
+from chaos.generate.generator import HistorySpec
 from chaos.generate.outcomes import WRITERS, Fates
-from chaos.generate.plan import MIX, PASSES, Plan
+from chaos.generate.plan import MIX, PASSES, PLANTED, Plan, plan_of
 from chaos.generate.rows import CLIENTS, SCHEMAS, FinalRead, Piece, piece_slots, sends_in
 from chaos.generate.run_folder import growing, write_events, write_run_of
 from chaos.models.log.model import LOG
@@ -119,3 +120,19 @@ def _write_all(plan: Plan, history: Path, processes: int) -> list[StreamFacts]:
     with ProcessPoolExecutor(min(plan.workers, processes), mp_context=get_context("spawn")) as pool:
         waiting = [pool.submit(write_worker, plan, history, worker) for worker in range(plan.workers)]
         return [one.result() for one in waiting]
+
+
+class LogGenerator:
+    """Run folders of logs: queues to which clients send, and which are read to their ends."""
+
+    planted = PLANTED
+    options: tuple[str, ...] = ()
+
+    def write(self, spec: HistorySpec, output: Path) -> str:
+        """Write a run folder."""
+        plan = plan_of(spec.ops, spec.keys, spec.seed, spec.anomalies)
+        operations, records = write(plan, output, spec.argv, spec.processes)
+        return f"{operations} operations, {records} records read"
+
+
+GENERATOR: Final = LogGenerator()

@@ -13,9 +13,10 @@ from typing import Final, Literal
 import msgspec
 
 from chaos.core.errors import UsageError
+from chaos.generate.generator import HistorySpec
 from chaos.generate.kafka_lines import Lines, Message, Mops, Poll, Send
-from chaos.generate.kafka_stories import LONGEST, STORIES, UNSEEN
-from chaos.generate.record_lines import RecordLines, write_file
+from chaos.generate.kafka_stories import LONGEST, PLANTED, STORIES, UNSEEN
+from chaos.generate.record_lines import RecordLines, said, write_file
 
 CLIENTS: Final = 10
 MOST_POLLED: Final = 20
@@ -243,3 +244,18 @@ def write(wish: Wish, path: Path) -> int:
     if wish.room <= 2 * CLIENTS:
         raise UsageError(f"--ops {wish.ops}: too few for that; take at least {wish.ops + 2 * CLIENTS + 1 - wish.room}")
     return write_file(path, lambda out, notation: _History(wish, Lines(RecordLines(out, notation))).write())
+
+
+class KafkaGenerator:
+    """Files as Jepsen's workload kafka writes them."""
+
+    planted = PLANTED
+    options = ("txn_length", "sub_via")
+
+    def write(self, spec: HistorySpec, output: Path) -> str:
+        """Write a file."""
+        wish = Wish(ops=spec.ops, keys=spec.keys, seed=spec.seed, anomalies=spec.anomalies, **dict(spec.options))
+        return said(spec.ops, write(wish, output))
+
+
+GENERATOR: Final = KafkaGenerator()

@@ -82,3 +82,8 @@ def _notation_of(name: str) -> str:
     if ending not in ("edn", "json"):
         raise UsageError(f"--output {name}: the history is a file that ends in .edn or .json")
     return ending
+
+
+def said(ops: int, size: int) -> str:
+    """What a file of so many operations and bytes holds, in a few words."""
+    return f"{ops} operations, {size / 1e6:.1f} MB"

@@ -17,6 +17,7 @@ from chaos.core.errors import UsageError
 from chaos.core.op import Completion, Invocation, Type
 from chaos.core.recorder import Recorder
 from chaos.core.runinfo import Promises
+from chaos.generate.generator import HistorySpec
 from chaos.generate.plan import ENOUGH, LONGEST_NS, ORIGIN_NS, PER_S, SETTLE_NS, SHORTEST_NS, TIMEOUT_NS
 from chaos.generate.run_folder import growing, write_events, write_run_of
 from chaos.models.coordination.semaphore import SEMAPHORE, F, Permit, Wanted
@@ -226,3 +227,18 @@ def write(plan: Plan, folder: Path, argv: tuple[str, ...]) -> int:
             promises=Promises(),
         )
     return count
+
+
+class SemaphoreGenerator:
+    """Run folders of semaphores whose permits are taken and given back."""
+
+    planted = PLANTED
+    options: tuple[str, ...] = ()
+
+    def write(self, spec: HistorySpec, output: Path) -> str:
+        """Write a run folder."""
+        plan = plan_of(spec.ops, spec.keys, spec.seed, spec.anomalies)
+        return f"{write(plan, output, spec.argv)} operations"
+
+
+GENERATOR: Final = SemaphoreGenerator()

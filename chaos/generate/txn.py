@@ -13,9 +13,10 @@ from typing import Final, NamedTuple
 import msgspec
 
 from chaos.core.errors import UsageError
+from chaos.generate.generator import HistorySpec
 from chaos.generate.kafka import CLIENTS, FAILED, LANDED, UNANSWERED
-from chaos.generate.record_lines import RecordLines, write_file
-from chaos.generate.txn_stories import LONGEST, STORIES, Part, micros
+from chaos.generate.record_lines import RecordLines, said, write_file
+from chaos.generate.txn_stories import LONGEST, PLANTED, STORIES, Part, micros
 
 WRITES: Final = 32
 """How often a key is written before another one takes its place."""
@@ -197,3 +198,33 @@ def write(wish: Wish, path: Path) -> int:
     if wish.room <= CLIENTS:
         raise UsageError(f"--ops {wish.ops}: too few for that; take at least {wish.ops + CLIENTS + 1 - wish.room}")
     return write_file(path, lambda out, notation: _History(wish, RecordLines(out, notation)).write())
+
+
+class TransactionsGenerator:
+    """Files as Jepsen's workload of that name writes them.
+
+    Args:
+        model: list-append or rw-register.
+    """
+
+    options = ("txn_length",)
+
+    def __init__(self, model: str) -> None:
+        self._model = model
+        self.planted = PLANTED[model]
+
+    def write(self, spec: HistorySpec, output: Path) -> str:
+        """Write a file."""
+        wish = Wish(
+            model=self._model,
+            ops=spec.ops,
+            keys=spec.keys,
+            seed=spec.seed,
+            anomalies=spec.anomalies,
+            **dict(spec.options),
+        )
+        return said(spec.ops, write(wish, output))
+
+
+LIST_APPEND: Final = TransactionsGenerator("list-append")
+RW_REGISTER: Final = TransactionsGenerator("rw-register")

@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from functools import cache
 from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -141,6 +142,7 @@ class Param(msgspec.Struct, frozen=True):
         return f"give {self.range}{f'; did you mean {spelled[near[0]]}?' if near else ''}"
 
 
+@cache
 def params_of(kind: type[msgspec.Struct]) -> tuple[Param, ...]:
     """The parameters of a fault, in their order.
 
