@@ -32,6 +32,7 @@ from cluster.host import hosts_up
 from cluster.hosts.netns import NetnsBackend
 from cluster.nodes import process
 from cluster.system import ClusterView
+from cluster.systems.minimq.config import NODE_MODULE
 from cluster.systems.minimq.system import MiniMQ
 
 ROWS = DATA / "minimq.jsonl"
@@ -89,7 +90,7 @@ class Watch(threading.Thread):
         while not self.end.wait(0.5):
             for entry in Path("/proc").iterdir():
                 try:
-                    if entry.name.isdigit() and b"minimq.node" in (entry / "cmdline").read_bytes():
+                    if entry.name.isdigit() and NODE_MODULE.encode() in (entry / "cmdline").read_bytes():
                         self.most_mib = max(self.most_mib, memory_mib((entry / "status").read_text(), "VmHWM"))
                 except (OSError, StopIteration):
                     continue

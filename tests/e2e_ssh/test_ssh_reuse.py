@@ -17,6 +17,7 @@ from chaos.models.log.words import F
 from cluster import existing_cluster
 from cluster.cluster import Node
 from cluster.nodes import process
+from cluster.systems.minimq.config import NODE_MODULE
 from cluster.systems.rocketmq.config import BROKER_PORT
 from cluster.systems.rocketmq.connection import Link
 from cluster.systems.rocketmq.protocol import Request
@@ -90,7 +91,7 @@ def test_a_run_on_a_cluster_that_is_there_leaves_it_there(lab):
     argv = minimq_that_is_there(made, down=frozenset({"c3"}))
 
     def pids(name: str) -> str:
-        return made.machines[name].run("pgrep", "-f", "minimq.node", timeout_s=10).text
+        return made.machines[name].run("pgrep", "-f", NODE_MODULE, timeout_s=10).text
 
     before = {name: pids(name) for name in MINIMQ}
     assert [name for name, found in before.items() if not found] == ["c3"]

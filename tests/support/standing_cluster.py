@@ -1,6 +1,7 @@
 """A cluster that no run started, on machines reached by SSH, for runs with ``--reuse``."""
 
 import contextlib
+import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from ssh_support import MINIMQ, Lab, laboratory
 
 from chaos.core.runinfo import NodeInfo
 from cluster.system import ClusterView, System
+from cluster.systems.minimq.config import NODE_MODULE
 from cluster.systems.minimq.system import MiniMQ
 
 
@@ -58,7 +60,7 @@ def cluster_that_is_there(
 
 def minimq_that_is_there(made: Lab, **options: Any) -> list[str]:
     """A minimq cluster that somebody else started; see ``cluster_that_is_there``."""
-    return cluster_that_is_there(made, MiniMQ(), r"cluster\.systems\.minimq\.node", **options)[1]
+    return cluster_that_is_there(made, MiniMQ(), re.escape(NODE_MODULE), **options)[1]
 
 
 @contextlib.contextmanager

@@ -36,6 +36,9 @@ ELECTED_WITHIN_S: Final = 2.0
 PYTHON: Final = f"python{sys.version_info.major}.{sys.version_info.minor}"
 """A host's own, of the harness' release: the compiled part of msgspec fits no other."""
 
+NODE_MODULE: Final = "cluster.systems.minimq.server.node"
+"""What a node's process runs, and is known by among others."""
+
 _CONFIG: Final = "node.json"
 _DATA: Final = "data"
 
@@ -105,7 +108,7 @@ def launch(node: NodeInfo, home: str, artefacts: str, view: ClusterView) -> Laun
     )
     return Launch(
         # No site: a node needs the standard library and what PYTHONPATH names, and starts in half the time.
-        argv=(PYTHON, "-S", "-P", "-m", "cluster.systems.minimq.server.node", f"{home}/{_CONFIG}"),
+        argv=(PYTHON, "-S", "-P", "-m", NODE_MODULE, f"{home}/{_CONFIG}"),
         env={"PYTHONPATH": artefacts, "PYTHONUNBUFFERED": "1", "HOME": home},
         files={_CONFIG: msgspec.json.format(msgspec.json.encode(told), indent=1) + b"\n"},
         ready_pattern=r"\bready\b",
