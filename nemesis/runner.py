@@ -34,7 +34,8 @@ from nemesis.targets.targets import Targets
 from nemesis.targets.topology import Topology
 
 LAST_LOOK_S: Final = 2.0
-"""The last look begins this long before the healing, or a quarter of the fault before it, whichever is less."""
+"""The last look begins this long before the healing, or a quarter of the fault before it, whichever is less; one that
+watches for a while begins earlier by that while, but not in the first half of the fault."""
 
 LEAST_WINDOW_S: Final = 5.0
 """A row whose target is learned late is still begun if this much, or half of its duration, is left. A row shorter than
@@ -54,6 +55,13 @@ _LONG_SLICE_S: Final = 0.5
 """Where only ``heal_all`` could end a wait early, which waits for the end itself."""
 
 Stage = Literal["inject", "active", "heal", "healed", "skipped", "broke"]
+
+
+def lead_s(duration_s: float, watches_s: float) -> float:
+    """Pure: how long before the healing of a fault the last look begins; ``watches_s``: see ``Fault.last_look_s``."""
+    if watches_s:
+        return min(LAST_LOOK_S + watches_s, duration_s / 2)
+    return min(LAST_LOOK_S, duration_s / 4)
 
 
 def _stopped_early(end_ns: int) -> str:
@@ -308,8 +316,7 @@ class Nemesis:
         injection.looks.append(first)
         in_time = self._wait(latest_ns, first.done)
         self._emit(row, "active", active_ns, injection.targets, evidence=first.evidence())
-        lead_ns = round(min(LAST_LOOK_S, row.duration_s / 4) * NS_PER_S)
-        if not (in_time and self._wait(end_ns - lead_ns)):
+        if not (in_time and self._wait(end_ns - round(lead_s(row.duration_s, fault.last_look_s()) * NS_PER_S))):
             return None, _stopped_early(end_ns)
         if not first.done() or now_ns() >= latest_ns:
             return None, ""

@@ -196,6 +196,10 @@ class Fault(ABC):
     def verify_still(self) -> Evidence:
         """A quick look just before the healing, whether the fault has held until now."""
 
+    def last_look_s(self) -> float:
+        """How long that look watches, in s: it begins so much earlier. 0 where it only looks."""
+        return 0.0
+
     @abstractmethod
     def heal(self) -> None:
         """Undo it: idempotent, attempted on every target, works when the target or the act is gone.

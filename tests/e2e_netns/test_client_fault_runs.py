@@ -11,7 +11,7 @@ from chaos.models.log.model import LOG
 
 pytestmark = [pytest.mark.e2e, pytest.mark.longer]
 
-SHORT = ("--seed", "1", "--time-limit", "13", "--fault-interval", "4", "--fault-duration", "5", "--recovery-time", "3")
+SHORT = ("--seed", "1", "--time-limit", "16", "--fault-interval", "4", "--fault-duration", "8", "--recovery-time", "3")
 
 
 def proven_run(tmp_path, *options):

@@ -77,6 +77,10 @@ class LoadStep(Fault):
         """Count again."""
         return self._more(wanted=True)
 
+    def last_look_s(self) -> float:
+        """Counting takes so long."""
+        return WATCH_S
+
     def heal(self) -> None:
         """Nothing: the schedule has it."""
 

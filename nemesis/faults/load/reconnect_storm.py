@@ -101,6 +101,10 @@ class ReconnectStorm(ClientFault):
         """What clients have now is gone again a round later."""
         return self._changed(self._connections()) if self.params.share else self.verify()
 
+    def last_look_s(self) -> float:
+        """A round."""
+        return float(self.params.every_s)
+
     def _changed(self, before: Connections) -> Evidence:
         """Wait for a round, and until clients are connected again."""
         waiting.sleep(self.params.every_s)

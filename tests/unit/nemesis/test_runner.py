@@ -20,7 +20,7 @@ from nemesis.faults.fault import Fault as Injectable
 from nemesis.faults.fault import Outcomes, check_fault, on_each
 from nemesis.plan.plan import make_plan
 from nemesis.plan.sequence import Step, Steps, plan_steps
-from nemesis.runner import Nemesis, check_hosts
+from nemesis.runner import Nemesis, check_hosts, lead_s
 from nemesis.targets.selectors import Selector
 
 KINDS = {"broker": "replica", "controller": "controller"}
@@ -492,6 +492,13 @@ def test_a_fault_without_undo_or_proof_or_its_words_cannot_be_registered(word):
     with pytest.raises(TypeError, match=f"Half cannot be registered as a fault: it has no {word}$"):
         check_fault(type("Half", (Injectable,), body))
     check_fault(Kept)
+
+
+@pytest.mark.parametrize(
+    ("duration_s", "watches_s", "before_s"), [(4, 0, 1), (60, 0, 2), (5, 1, 2.5), (60, 1, 3), (10, 30, 5)]
+)
+def test_the_last_look_has_the_time_that_it_takes(duration_s, watches_s, before_s):
+    assert lead_s(duration_s, watches_s) == before_s
 
 
 def test_on_each_does_all_at_once_and_names_every_failure():
