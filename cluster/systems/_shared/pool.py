@@ -13,6 +13,7 @@ class Pool(Generic[RequestT, AnswerT]):
     def __init__(self, host: str, port: int, codec: Callable[[], Codec[RequestT, AnswerT]]) -> None:
         self._new = partial(Link[RequestT, AnswerT], host, port, codec)
         self._idle: list[Link[RequestT, AnswerT]] = []
+        self._dropped = 0
 
     async def ask(self, request: RequestT, deadline_ns: int) -> AnswerT:
         """One request, one answer.
@@ -20,16 +21,20 @@ class Pool(Generic[RequestT, AnswerT]):
         Raises:
             Definite: it was not sent. Indefinite: nobody knows what became of it.
         """
-        link = self._idle.pop() if self._idle else self._new()
+        link, before = self._idle.pop() if self._idle else self._new(), self._dropped
         try:
             answer = await link.ask(request, deadline_ns)
         except BaseException:  # its answer may still come, and must not be taken for another's
             link.close()
             raise
-        self._idle.append(link)
+        if self._dropped == before:
+            self._idle.append(link)
+        else:
+            link.close()
         return answer
 
     def close(self) -> None:
-        """Drop every connection that is not in use; safe to call twice."""
+        """Drop every connection, those in use as soon as they have their answer; safe to call twice."""
+        self._dropped += 1
         while self._idle:
             self._idle.pop().close()
