@@ -40,7 +40,7 @@ _tables = lru_cache(tables_of)
 
 def _some(history: Path, context: Context, name: str, keys: Sequence[int]) -> Any:
     """One kernel over a group of queues, as both engines form them; tables are opened once by each process."""
-    tables = _tables(history)
+    tables = _tables(history, "log")
     return _sum(name, (KERNELS[name].examine(load_shard(tables, key, lazily=True), context) for key in keys))
 
 
