@@ -501,6 +501,15 @@ def test_the_last_look_has_the_time_that_it_takes(duration_s, watches_s, before_
     assert lead_s(duration_s, watches_s) == before_s
 
 
+def test_a_last_look_that_watches_is_begun_by_how_long_it_watches(kept, tmp_path, monkeypatch):
+    asked, real = [], runner.lead_s
+    monkeypatch.setattr(runner, "lead_s", lambda *given: asked.append(given) or real(*given))
+    kept.last_look_s = lambda _self: 0.25
+    with Bench(kept, tmp_path) as bench:
+        bench.finish()
+    assert asked == [(SHORT_S, 0.25)]
+
+
 def test_on_each_does_all_at_once_and_names_every_failure():
     barrier = threading.Barrier(3)
 

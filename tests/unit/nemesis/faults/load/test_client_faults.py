@@ -15,6 +15,7 @@ from nemesis.faults.fault import NO_LOAD, Load, Scene
 from nemesis.faults.load.client_crash import ClientCrash
 from nemesis.faults.load.client_fault import first_of
 from nemesis.faults.load.connections_program import address_of, connections
+from nemesis.faults.load.load_step import WATCH_S, LoadStep
 from nemesis.faults.load.reconnect_storm import ReconnectStorm, judge
 from nemesis.faults.params import read
 from nemesis.plan.plan import make_plan
@@ -212,3 +213,11 @@ def test_they_take_no_node_from_other_faults(nemesis, said):
     assert targets is not None
     assert targets.description == said
     assert not row.how.takes_nodes()
+
+
+@pytest.mark.parametrize(
+    ("fault", "params", "watches_s"),
+    [(LoadStep, {}, WATCH_S), (ReconnectStorm, {"every_s": 3.0}, 3.0), (ClientCrash, {}, 0.0)],
+)
+def test_a_fault_says_how_long_its_last_look_watches(fault, params, watches_s, clients, tmp_path):
+    assert fault(scene(tmp_path, clients, fault, **params)).last_look_s() == watches_s
