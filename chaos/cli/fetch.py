@@ -3,11 +3,9 @@
 import click
 
 from chaos import plugins
-from chaos.cli.completion_values import offer
 from chaos.cli.examples import examples
-from chaos.cli.options import SETTINGS_OPTION
+from chaos.cli.options import SETTINGS_OPTION, system_option
 from chaos.cli.run import progress
-from chaos.options.experiment import DEFAULTS
 from chaos.options.resolve import parse_settings
 
 
@@ -18,14 +16,7 @@ from chaos.options.resolve import parse_settings
         "chaos fetch --system etcd --system-version 3.5.4",
     ),
 )
-@click.option(
-    "--system",
-    default=DEFAULTS["system"],
-    show_default=True,
-    metavar="NAME",
-    shell_complete=offer("systems"),
-    help="Get this system (chaos list systems).",
-)
+@system_option("Get this system (chaos list systems).")
 @click.option("--system-version", "version", metavar="VERSION", help="In this version.  [default: the system's]")
 @SETTINGS_OPTION
 def fetch_command(system: str, version: str | None, pairs: tuple[str, ...]) -> int:

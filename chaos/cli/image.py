@@ -3,10 +3,8 @@
 import click
 
 from chaos import plugins
-from chaos.cli.completion_values import offer
-from chaos.cli.options import SETTINGS_OPTION
+from chaos.cli.options import SETTINGS_OPTION, system_option
 from chaos.cli.run import progress
-from chaos.options.experiment import DEFAULTS
 from chaos.options.resolve import parse_settings
 
 
@@ -16,14 +14,7 @@ def image_command() -> None:
 
 
 @image_command.command("build")
-@click.option(
-    "--system",
-    default=DEFAULTS["system"],
-    show_default=True,
-    metavar="NAME",
-    shell_complete=offer("systems"),
-    help="Add what this system needs on a host.",
-)
+@system_option("Add what this system needs on a host.")
 @SETTINGS_OPTION
 @click.option(
     "--from",

@@ -60,6 +60,20 @@ SETTINGS_OPTION: Final = click.option(
     shell_complete=offer("settings"),
     help="Set a key of the system, e.g. minInSyncReplicas=1 (chaos list settings); repeatable.",
 )
+
+
+def system_option(help_text: str) -> Callable[[Command], Command]:
+    """``--system`` of a command that makes no run."""
+    return click.option(
+        "--system",
+        default=DEFAULTS["system"],
+        show_default=True,
+        metavar="NAME",
+        shell_complete=offer("systems"),
+        help=help_text,
+    )
+
+
 STORE_OPTION: Final = click.option(
     "--store",
     default=DEFAULTS["store"],
