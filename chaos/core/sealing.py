@@ -1,8 +1,8 @@
 """The stream of a worker that was killed, ended properly by somebody else: what is there is all that there was.
 
-A worker stores an invocation before the call goes out, into a mapped file that outlives it. So what a kill cuts off is
-at most the record that was being stored: an invocation that never left, or the completion of an operation that stays
-open, whose outcome nobody knows then. Both are what the history says once that record is gone.
+A worker stores an invocation before the call goes out, into a mapped file that outlives it. So a kill cuts off at most
+the one record that was being stored. If that was an invocation, its call never left. If it was a completion, the
+operation stays open: nobody knows its outcome. Without that record the history says just that.
 """
 
 from pathlib import Path
@@ -18,7 +18,7 @@ from chaos.core.streams import Records, read_records
 
 
 class Sealed(NamedTuple):
-    """What a stream holds: how many operations, and of how many nobody knows the outcome, those that were open too."""
+    """What a stream holds: how many operations, and how many of them have an unknown outcome or none."""
 
     operations: int
     unknown: int

@@ -38,7 +38,7 @@ PART_S: Final = 130.0
 
 
 class _Post:
-    """A worker's place in the run, whoever fills it: one process after the other, where some are killed.
+    """One worker of the run. Its process may be killed; another process then goes on in its place.
 
     ``expected``: it is no news that the process ends. ``past``: the last counts of those that were killed.
     """

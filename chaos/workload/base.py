@@ -53,7 +53,7 @@ class LoadSpec(msgspec.Struct, frozen=True, kw_only=True):
     ``operations``: the words of the model that the system's clients know. ``op_timeout_s``: the deadline of one
     operation. ``quiet``: when a tenth of the changes is due: (from, until) in seconds after the load's start.
     ``steps``: when so many times as much of everything is due: (from, until, factor), the factor above 1. ``earlier``:
-    what these clients did before; whatever nobody may do twice, they did.
+    what these clients did before; what may be done only once they do not do again.
     """
 
     keys: int
@@ -149,7 +149,7 @@ class JudgedByClocks(Protocol):
 
 @runtime_checkable
 class LivesToTheEnd(Protocol):
-    """A workload whose clients keep in mind what nobody else knows: the system asks them, or the final phases do."""
+    """A workload that needs its clients to the end: they know what the system, or a final phase, asks them for."""
 
     lives_to_the_end: Literal[True]
 
