@@ -18,6 +18,20 @@ def stream(seed: int, *names: str | int) -> random.Random:
     return random.Random(int.from_bytes(hashlib.blake2b(text.encode(), digest_size=16).digest(), "big"))
 
 
+def below(draws: random.Random, end: int) -> int:
+    """What ``draws.randrange(end)`` would be, by the same draws in half of the time: loads draw for each operation.
+
+    Args:
+        draws: where the bits come from.
+        end: at least 1.
+    """
+    bits = end.bit_length()
+    drawn = draws.getrandbits(bits)
+    while drawn >= end:
+        drawn = draws.getrandbits(bits)
+    return drawn
+
+
 def run_hash(run_id: str) -> int:
     """A run's identity in eight bytes."""
     return int.from_bytes(hashlib.blake2b(run_id.encode(), digest_size=8).digest(), "big")

@@ -36,6 +36,7 @@ FLAG_VALUES: Final = 2
 NONE: Final = -1
 
 _CRC: Final = struct.Struct("<I")
+_PACK: Final = OP.pack_into
 _FIRST_SIZE: Final = 1 << 20
 
 
@@ -94,20 +95,17 @@ class Recorder:
         self._pack_argument, self._pack_result = model.pack_argument, model.pack_result
         self._errors: dict[str, int] = {}
         self._nodes = {name: position for position, name in enumerate(nodes)}
-        self._record = bytearray(OP_SIZE)
+        self._record = bytearray(OP_SIZE)  # each record is made in it: a load stores tens of thousands a second
         self._behind_crc = memoryview(self._record)[_CRC.size :]
         self._sequence = 0
         self._rows = 0
         self._frames = 0
         self._op = 0
 
-    def _store(self, *fields: int) -> None:
-        """Store a record. It is made in one buffer again and again: a load stores tens of thousands a second."""
-        self._sequence += 1
-        record = self._record
-        OP.pack_into(record, 0, 0, self._sequence, *fields)
-        _CRC.pack_into(record, 0, zlib.crc32(self._behind_crc))
-        self._ops.append(record)
+    def _store(self) -> None:
+        """Store the record that was packed, under its checksum."""
+        _CRC.pack_into(self._record, 0, zlib.crc32(self._behind_crc))
+        self._ops.append(self._record)
 
     def _store_rows(self, number: int, rows: Sequence[tuple[int, ...]]) -> None:
         assert self._reads is not None, "a model that brings rows has a format for them"
@@ -133,7 +131,12 @@ class Recorder:
         if values is not None:
             small, flags = self._store_values(values), flags | FLAG_VALUES
         time_ns = now_ns() if at_ns is None else at_ns
-        self._store(
+        self._sequence += 1
+        _PACK(
+            self._record,
+            0,
+            0,
+            self._sequence,
             time_ns,
             self._op,
             Type.INVOKE,
@@ -149,6 +152,7 @@ class Recorder:
             flags,
             second,
         )
+        self._store()
         return self._op, time_ns
 
     def complete(self, number: int, op: Invocation, done: Completion, *, at_ns: int | None = None) -> int:
@@ -158,7 +162,12 @@ class Recorder:
         if rows:
             self._store_rows(number, rows)
         frame = 0 if values is None else self._store_values(values)
-        self._store(
+        self._sequence += 1
+        _PACK(
+            self._record,
+            0,
+            0,
+            self._sequence,
             time_ns,
             number,
             done.type,
@@ -174,6 +183,7 @@ class Recorder:
             FLAG_VALUES if frame else 0,
             frame,
         )
+        self._store()
         return time_ns
 
     def not_sent(self, op: Invocation, scheduled_ns: int, *, pinned: bool) -> None:

@@ -47,7 +47,11 @@ class TimeLimit:
 
 
 class _Limits:
-    """The limits of one event loop that are not over, the next one first."""
+    """The limits of one event loop that are not over, the next one first; of those for one time the newest.
+
+    So of blocks within each other the inner one is told, who knows best what it was waiting for; the outer one is told
+    if the inner one does not end.
+    """
 
     def __init__(self) -> None:
         self._open: list[tuple[int, int, TimeLimit]] = []
@@ -56,16 +60,13 @@ class _Limits:
         self._timer_ns = 0
 
     def add(self, loop: asyncio.AbstractEventLoop, deadline_ns: int, limit: TimeLimit) -> None:
+        still_open = self._open
         self._added += 1
-        heapq.heappush(self._open, (deadline_ns, self._added, limit))
-        self._forget_what_is_done()
+        heapq.heappush(still_open, (deadline_ns, -self._added, limit))
+        while still_open[0][2].task is None:  # what stands behind one that is not done waits for that one
+            heapq.heappop(still_open)
         if self._timer is None or deadline_ns < self._timer_ns:
             self._set_timer(loop)
-
-    def _forget_what_is_done(self) -> None:
-        """Take off what is done and stands first; what stands behind one that is not done waits for that one."""
-        while self._open and self._open[0][2].task is None:
-            heapq.heappop(self._open)
 
     def _set_timer(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._timer is not None:
@@ -76,11 +77,19 @@ class _Limits:
     def _fire(self, loop: asyncio.AbstractEventLoop) -> None:
         self._timer = None
         now = now_ns()
+        told: set[asyncio.Task[object]] = set()
+        outer: list[tuple[int, int, TimeLimit]] = []
         while self._open and (self._open[0][2].task is None or self._open[0][0] <= now):
-            limit = heapq.heappop(self._open)[2]
-            if limit.task is not None:
+            entry = heapq.heappop(self._open)
+            limit = entry[2]
+            if limit.task in told:
+                outer.append(entry)
+            elif limit.task is not None:
                 limit.is_over = True
                 limit.task.cancel()
+                told.add(limit.task)
+        for entry in outer:
+            heapq.heappush(self._open, entry)
         if self._open:
             self._set_timer(loop)
 

@@ -16,7 +16,7 @@ from chaos.core.client import Client
 from chaos.core.clock import NS_PER_S
 from chaos.core.errors import UsageError
 from chaos.core.op import Completion, Invocation, Word
-from chaos.core.rand import stream
+from chaos.core.rand import below, stream
 from chaos.workload.final import FinalPhase, FinalSpec
 
 QUIET_OF: Final = 10
@@ -216,7 +216,7 @@ class OpenLoop:
         when = stream(self._spec.seed, "when", f.word, label)
         who = stream(self._spec.seed, "who", f.word, label)
         for number, at_ns in enumerate(staggered(when, per_s)):
-            arrival = Arrival(at_ns, f, who.choice(clients), who.randrange(self._spec.keys))
+            arrival = Arrival(at_ns, f, clients[below(who, len(clients))], below(who, self._spec.keys))
             if f not in self._quietened or number % QUIET_OF == 0 or not self._is_quiet(at_ns):
                 yield arrival
 
@@ -230,7 +230,7 @@ class OpenLoop:
             at_ns = int(from_s * NS_PER_S) + after_ns
             if at_ns >= until_s * NS_PER_S:
                 return
-            yield Arrival(at_ns, f, who.choice(clients), who.randrange(self._spec.keys))
+            yield Arrival(at_ns, f, clients[below(who, len(clients))], below(who, self._spec.keys))
 
     def _is_quiet(self, at_ns: int) -> bool:
         return any(begin <= at_ns < end for begin, end in self._quiet)

@@ -12,6 +12,7 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from chaos.core.client import Definite, Indefinite
 from chaos.core.clock import NS_PER_S, now_ns
+from chaos.core.time_limit import until
 
 CONNECT_TIMEOUT_S: Final = 1.0
 MAX_IN_FLIGHT: Final = 4096
@@ -118,7 +119,7 @@ class Connection(asyncio.Protocol, Generic[RequestT, AnswerT]):
         future: asyncio.Future[AnswerT] = asyncio.get_running_loop().create_future()
         self._waiting[number] = future
         try:
-            async with asyncio.timeout(seconds_until(deadline_ns)):
+            with until(deadline_ns):
                 return await future
         except TimeoutError:
             raise Indefinite(NO_ANSWER) from None
@@ -144,9 +145,9 @@ class Connection(asyncio.Protocol, Generic[RequestT, AnswerT]):
         return number
 
 
-def seconds_until(deadline_ns: int) -> float:
-    """Seconds from now to a point of the run's clock, never negative."""
-    return max(0.0, (deadline_ns - now_ns()) / NS_PER_S)
+def connected_by_ns(deadline_ns: int) -> int:
+    """When a connection that begins now must have come: soon, or at the deadline of what it is for."""
+    return min(deadline_ns, now_ns() + int(CONNECT_TIMEOUT_S * NS_PER_S))
 
 
 class Link(Generic[RequestT, AnswerT]):
@@ -187,7 +188,7 @@ class Link(Generic[RequestT, AnswerT]):
             self._dialling.add_done_callback(self._dialled)
         dialling = self._dialling
         try:
-            async with asyncio.timeout(seconds_until(deadline_ns)):
+            with until(deadline_ns):
                 return await asyncio.shield(dialling)
         except TimeoutError:
             raise Definite("connect: no answer before the deadline") from None

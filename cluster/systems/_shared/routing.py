@@ -14,7 +14,7 @@ import msgspec
 from chaos.core.client import Definite
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.errors import UsageError
-from cluster.systems._shared.link import seconds_until
+from chaos.core.time_limit import until
 
 ROUTINGS: Final = ("follow", "pinned", "mixed")
 
@@ -90,7 +90,7 @@ class RoutePoller:
             self._task = asyncio.get_running_loop().create_task(self._poll())
         if self._route is None:
             try:
-                async with asyncio.timeout(seconds_until(deadline_ns)):
+                with until(deadline_ns):
                     await self._first.wait()
             except TimeoutError:
                 raise Definite(f"no route: {self._whom} did not answer") from None

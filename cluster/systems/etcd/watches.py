@@ -4,7 +4,6 @@ A watch is a stream of its own connection: one request, then messages until the 
 changes nothing, so whatever ends it sooner is a failure, with all events that came until then.
 """
 
-import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any, Final
@@ -12,8 +11,9 @@ from typing import Any, Final
 import msgspec
 
 from chaos.core.client import Definite, Indefinite, Received
-from chaos.core.clock import NS_PER_S, now_ns
+from chaos.core.clock import now_ns
 from chaos.core.op import Invocation
+from chaos.core.time_limit import until
 from chaos.models.coordination.watch import DELETED, UNNAMED, Event, Events, F, Written
 from cluster.systems.etcd.gateway import Gateway
 from cluster.systems.etcd.streams import StreamError
@@ -101,18 +101,19 @@ async def _follow(lines: AsyncGenerator[bytes], space: str, told: Events, until_
     """
     created = False
     try:
-        async with asyncio.timeout(max(0.0, (until_ns - now_ns()) / NS_PER_S)), aclosing(lines):
-            async for line in lines:
-                message = _message(line)
-                created |= message.created
-                if message.events:
-                    told.events += [_event(one, space, told.batches) for one in message.events]
-                    told.batches += 1
-                if message.compact_revision:
-                    told.oldest = message.compact_revision
-                    raise Definite(f"the revision is compacted; the oldest one is {told.oldest}")
-                if message.canceled:
-                    raise Definite(message.cancel_reason or "the watch was canceled")
+        async with aclosing(lines):
+            with until(until_ns):
+                async for line in lines:
+                    message = _message(line)
+                    created |= message.created
+                    if message.events:
+                        told.events += [_event(one, space, told.batches) for one in message.events]
+                        told.batches += 1
+                    if message.compact_revision:
+                        told.oldest = message.compact_revision
+                        raise Definite(f"the revision is compacted; the oldest one is {told.oldest}")
+                    if message.canceled:
+                        raise Definite(message.cancel_reason or "the watch was canceled")
     except TimeoutError:
         return created
     raise Definite("the watch ended")

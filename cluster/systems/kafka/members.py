@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from chaos.core.client import Definite, Indefinite
-from chaos.core.clock import NS_PER_S, now_ns
+from chaos.core.time_limit import until
 from cluster.systems._shared.link import Malformed
 from cluster.systems.kafka import outcomes
 from cluster.systems.kafka.servers import Broker
@@ -109,7 +109,7 @@ class Member:
             Definite: there is none in time.
         """
         try:
-            async with asyncio.timeout((deadline_ns - now_ns()) / NS_PER_S):
+            with until(deadline_ns):
                 await self._lock.acquire()
         except TimeoutError:
             raise Definite("no place in the group: an earlier join has no answer yet") from None

@@ -10,7 +10,8 @@ from functools import partial
 from typing import Final, TypeVar
 
 from chaos.core.client import Definite
-from cluster.systems._shared.link import CONNECT_TIMEOUT_S, NO_ANSWER, Malformed, seconds_until
+from chaos.core.time_limit import until
+from cluster.systems._shared.link import NO_ANSWER, Malformed, connected_by_ns
 from cluster.systems.pulsar import wire
 from cluster.systems.pulsar.settings import BROKER_PORT
 from cluster.systems.pulsar.wire import Command, Request
@@ -38,9 +39,8 @@ class Session:
 
     async def open(self, deadline_ns: int) -> None:
         """Connect and be greeted."""
-        limit_s = min(CONNECT_TIMEOUT_S, seconds_until(deadline_ns))
         try:
-            async with asyncio.timeout(limit_s):
+            with until(connected_by_ns(deadline_ns)):
                 self._in, self._out = await asyncio.open_connection(*self._place)
         except ConnectionRefusedError:
             raise Definite("connect: refused") from None
@@ -70,7 +70,7 @@ class Session:
     async def heard(self, kinds: Collection[int], deadline_ns: int) -> Command | None:
         """The next command of some kinds, None if there is none in time; others are passed over, but for errors."""
         try:
-            async with asyncio.timeout(seconds_until(deadline_ns)):
+            with until(deadline_ns):
                 while True:
                     while self._waiting:
                         command = self._waiting.pop(0)

@@ -11,13 +11,14 @@ from typing import Final, NamedTuple
 
 from chaos.core.client import Definite, Indefinite
 from chaos.core.clock import NS_PER_S, now_ns
+from chaos.core.time_limit import until
 from cluster.systems._shared.link import (
     CONNECT_TIMEOUT_S,
     NO_ANSWER,
     Connection,
     Link,
     Malformed,
-    seconds_until,
+    connected_by_ns,
 )
 from cluster.systems._shared.routing import Route, route_over
 from cluster.systems.zookeeper.jute import SESSION, Answer, Jute, Request, Session, session_of
@@ -72,7 +73,7 @@ class Server(Link[Request, Answer]):
             Indefinite: it was asked for, and did not come.
         """
         try:
-            async with asyncio.timeout(seconds_until(deadline_ns)):
+            with until(deadline_ns):
                 connection = await super()._dial()
         except TimeoutError:
             raise Definite("connect: no answer before the deadline") from None
@@ -97,7 +98,7 @@ class Server(Link[Request, Answer]):
             Definite: there is no answer.
         """
         try:
-            async with asyncio.timeout(min(CONNECT_TIMEOUT_S, seconds_until(deadline_ns))):
+            with until(connected_by_ns(deadline_ns)):
                 reader, writer = await asyncio.open_connection(*self._place)
         except ConnectionRefusedError:
             raise Definite("connect: refused") from None
@@ -106,7 +107,7 @@ class Server(Link[Request, Answer]):
         except OSError as error:
             raise Definite(f"connect: {error.strerror or type(error).__name__}") from None
         try:
-            async with asyncio.timeout(seconds_until(deadline_ns)):
+            with until(deadline_ns):
                 writer.write(word.encode())
                 data = await reader.read(_MOST_BYTES)
                 while len(data) < _MOST_BYTES and (more := await reader.read(_MOST_BYTES)):

@@ -1,6 +1,7 @@
 """What is not done by its deadline is cancelled and told so; everything else goes on as if there were no limit."""
 
 import asyncio
+import time
 
 import pytest
 
@@ -80,6 +81,40 @@ def test_limits_may_stand_in_each_other() -> None:
         return await asyncio.gather(nested(0.05, 0.01), nested(0.01, 60))
 
     assert asyncio.run(both()) == ["outer after over", "outer after nothing"]
+
+
+@pytest.mark.parametrize("inner_s", [0.0, -1.0, 0.02], ids=["at the same time", "sooner", "later"])
+def test_of_two_that_are_over_when_the_loop_looks_the_sooner_one_is_told_and_else_the_inner_one(inner_s: float) -> None:
+    async def nested() -> str:
+        deadline_ns = after(0.01)
+        try:
+            with until(deadline_ns):
+                inner = await limited(deadline_ns + int(inner_s * NS_PER_S), 60)
+        except TimeoutError:
+            return "outer"
+        return f"inner {inner}"
+
+    async def held_up() -> str:
+        nesting = asyncio.ensure_future(nested())
+        await asyncio.sleep(0)
+        time.sleep(0.05)  # the loop looks when both are over  # noqa: ASYNC251
+        return await nesting
+
+    assert asyncio.run(held_up()) == ("outer" if inner_s > 0 else "inner over")
+
+
+def test_who_goes_on_after_the_inner_limit_is_told_of_the_outer_one() -> None:
+    async def nested() -> str:
+        deadline_ns = after(0.01)
+        try:
+            with until(deadline_ns):
+                inner = await limited(deadline_ns, 60)
+                await asyncio.sleep(60)
+        except TimeoutError:
+            return f"outer after inner {inner}"
+        return "neither"
+
+    assert asyncio.run(nested()) == "outer after inner over"
 
 
 def test_what_is_done_is_forgotten() -> None:

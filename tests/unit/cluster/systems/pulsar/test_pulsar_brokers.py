@@ -11,7 +11,6 @@ from chaos.core.clock import NS_PER_S, now_ns
 from cluster.systems._shared import link
 from cluster.systems._shared.routing import Route, Served
 from cluster.systems.pulsar import brokers as brokers_module
-from cluster.systems.pulsar import session as session_module
 from cluster.systems.pulsar import wire
 from cluster.systems.pulsar.brokers import Brokers, Way, owner
 from cluster.systems.pulsar.protobuf import number_in, text_in
@@ -24,8 +23,7 @@ VIEW = view_of(Pulsar())
 def patience(monkeypatch):
     """A busy machine may take longer than a client waits."""
     monkeypatch.setattr(brokers_module, "GREETED_S", 30.0)
-    for module in (link, session_module):
-        monkeypatch.setattr(module, "CONNECT_TIMEOUT_S", 30.0)
+    monkeypatch.setattr(link, "CONNECT_TIMEOUT_S", 30.0)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,6 @@ from cluster.systems._shared.link import NO_ANSWER
 from cluster.systems._shared.routing import Route, Served
 from cluster.systems.pulsar import brokers as brokers_module
 from cluster.systems.pulsar import client as client_module
-from cluster.systems.pulsar import session as session_module
 from cluster.systems.pulsar import wire
 from cluster.systems.pulsar.brokers import Way
 from cluster.systems.pulsar.client import POLLED, PulsarClient
@@ -94,8 +93,7 @@ def on_the_loopback(monkeypatch):
     """Clients go to the fake broker, whichever they mean; the port is set by ``run``."""
     ports = []
     monkeypatch.setattr(brokers_module, "GREETED_S", 30.0)  # a busy machine may take longer than a client waits
-    for module in (link, session_module):
-        monkeypatch.setattr(module, "CONNECT_TIMEOUT_S", 30.0)
+    monkeypatch.setattr(link, "CONNECT_TIMEOUT_S", 30.0)
 
     def reader(host, *arguments):
         return Reader("127.0.0.1", *arguments, port=ports[-1])

@@ -11,12 +11,12 @@ from chaos.core.client import Definite, Indefinite
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.op import Invocation
 from chaos.models.queues.total_queue import STRANGE, F, Message, Taken
+from cluster.systems._shared import link
 from cluster.systems._shared.link import NO_ANSWER
 from cluster.systems._shared.routing import Route, Served
 from cluster.systems.pulsar import brokers as brokers_module
 from cluster.systems.pulsar import client as client_module
 from cluster.systems.pulsar import consuming as consuming_module
-from cluster.systems.pulsar import session as session_module
 from cluster.systems.pulsar import wire
 from cluster.systems.pulsar.brokers import Way, topic_name
 from cluster.systems.pulsar.client import PulsarClient, value_in
@@ -57,7 +57,7 @@ class Fixed:
 def run(monkeypatch):
     """Perform operations one after another at a broker; what each raised and was given, and the broker."""
     monkeypatch.setattr(brokers_module, "GREETED_S", 30.0)  # a busy machine may take longer than a client waits
-    monkeypatch.setattr(session_module, "CONNECT_TIMEOUT_S", 30.0)
+    monkeypatch.setattr(link, "CONNECT_TIMEOUT_S", 30.0)
     monkeypatch.setattr(consuming_module, "PATIENCE_NS", NS_PER_S // 50)
 
     def perform(*ops, answer=lambda *_: None, pages=None, timeout_ns=30 * NS_PER_S, heard=lambda _: None):
