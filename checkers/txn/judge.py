@@ -18,7 +18,7 @@ from checkers.txn.dependencies import by_process, joined
 from checkers.txn.explain import Evidence, Explainer, Instance
 from checkers.txn.list_scans import ListScans
 from checkers.txn.lists import Lists
-from checkers.txn.models import CYCLE_EXISTS, STRONGEST, Boundary, boundary, forbidden, ruled_out
+from checkers.txn.models import CYCLE_EXISTS, STRONGEST, Boundary, boundary, forbidden, ruled_out, why_never_broken
 from checkers.txn.names import EMPTY, LIST_APPEND, RW_REGISTER, Model
 from checkers.txn.registers import Registers
 from checkers.txn.transactions import Kind, Transactions
@@ -98,7 +98,7 @@ def judge(transactions: Transactions, model: Model, options: Options) -> Judgeme
     words = Words(transactions, lists=model == LIST_APPEND)
     explainer = Explainer(words, transactions.owner(), found.pairs, evidence)
     everything |= _cycles(found, explainer)
-    return _judged(everything, bad, history, found)
+    return _judged(everything, options, history, found)
 
 
 def _repeated(transactions: Transactions) -> str:
@@ -155,7 +155,10 @@ def _cycles(found: kinds.Cycles, explainer: Explainer) -> dict[str, Anomalous]:
     return told
 
 
-def _judged(everything: dict[str, Anomalous], bad: set[str], history: kinds.History, found: kinds.Cycles) -> Judgement:
+def _judged(
+    everything: dict[str, Anomalous], options: Options, history: kinds.History, found: kinds.Cycles
+) -> Judgement:
+    bad = forbidden(options.models)
     anomalies = _needed({name: one for name, one in everything.items() if name in bad})
     beside = {name: one for name, one in _needed(everything).items() if name not in bad}
     valid: Valid = not anomalies
@@ -165,6 +168,8 @@ def _judged(everything: dict[str, Anomalous], bad: set[str], history: kinds.Hist
         anomalies |= {EMPTY: Anomalous(1, (Instance(reason, ()),))}
     elif not all(one.whole for one in found.components):
         reason = "there are more dependencies than were to be looked at"
+    else:
+        reason = why_never_broken(options.models)
     return Judgement(
         valid=UNKNOWN if valid and reason else valid,
         reason=reason if valid else "",

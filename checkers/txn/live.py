@@ -17,7 +17,7 @@ from checkers.history.check_input import Context, QueueShard
 from checkers.history.words import words_of
 from checkers.txn.examples import Examples
 from checkers.txn.judge import Judgement, Options, judge
-from checkers.txn.models import ALIASES, STRONGEST, boundary, forbidden, weaker
+from checkers.txn.models import ALIASES, STRONGEST, boundary, weaker, why_never_broken
 from checkers.txn.names import CYCLES, EMPTY, LIST_APPEND, RW_REGISTER, SCANS, Model
 from checkers.txn.of_run import OfRun, transactions_of
 from checkers.txn.transactions import Transactions
@@ -127,9 +127,7 @@ class TransactionsCheck(OfEachKey):
             return CheckResult(name=self.name, valid=UNKNOWN, found="nothing", reason=f"{self.name}: no transaction")
         unread = f"{numbers('key space', summary.unread)} not read after the last heal" if summary.unread else ""
         anomalies, models = dict(sorted(summary.anomalies.items())), held_to(context)
-        empty = [one for one in models if not forbidden((one,))]
-        unbroken = f"no anomaly that is looked for breaks {listed(empty)}" if empty else ""
-        doubts = "; ".join(filter(None, (*summary.doubts, unread, unbroken)))
+        doubts = "; ".join(filter(None, (*summary.doubts, unread, why_never_broken(models))))
         wrong = any(not one.allowed for one in anomalies.values())
         told_of = ", ".join(
             f"{one.count} {name}{' (allowed)' if one.allowed else ''}" for name, one in anomalies.items()

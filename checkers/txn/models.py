@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from chaos.core.errors import UsageError
+from chaos.core.name_lists import listed
 
 STRONGEST: Final = "strict-serializable"
 
@@ -219,6 +220,16 @@ def also(anomalies: Collection[str]) -> set[str]:
 def forbidden(models: Collection[str]) -> set[str]:
     """The anomalies that cannot be if all of these models hold. ``models``: by their usual names."""
     return _reached(_SPECIAL, {anomaly for model in weaker(models) for anomaly in _FORBIDDEN[model]})
+
+
+def why_never_broken(models: Collection[str]) -> str:
+    """Why nothing can be said of some of these models, since no anomaly that is looked for breaks them; else empty.
+
+    Args:
+        models: by their usual names.
+    """
+    unbroken = [one for one in models if not forbidden((one,))]
+    return f"no anomaly that is looked for breaks {listed(unbroken)}" if unbroken else ""
 
 
 def ruled_out(anomalies: Collection[str]) -> set[str]:

@@ -6,6 +6,7 @@ import pytest
 from repository import DATA
 
 from chaos.core.errors import HistoryError, UsageError
+from chaos.core.verdict import UNKNOWN
 from chaos.formats import registry as formats
 from checkers.imported.judge_file import judge
 from checkers.imported.options import Question, model_for
@@ -45,6 +46,16 @@ def test_a_weaker_model_allows_it(tmp_path):
     results = judge(written(tmp_path, EDN), question, "local")
     assert results.valid is True
     assert results.anomalies["G2-item"].allowed
+
+
+@pytest.mark.parametrize("names", [("causal",), ("linearizable", "snapshot-isolation"), ("1SR",)])
+def test_a_model_that_nothing_breaks_is_never_said_to_hold(tmp_path, names):
+    question = Question(format="jepsen", model="list-append", consistency_models=names)
+    results = judge(written(tmp_path, EDN), question, "local")
+    assert results.valid == UNKNOWN
+    assert results.reason == f"no anomaly that is looked for breaks {names[0]}"
+    wrong = Question(format="jepsen", model="list-append", consistency_models=(*names, "serializable"))
+    assert judge(written(tmp_path, EDN), wrong, "local").valid is False, "what is wrong is wrong beside it"
 
 
 def test_json_lines_of_other_languages_mean_the_same(tmp_path):
