@@ -130,6 +130,7 @@ def duckdb(folder: str, repeats: int) -> dict[str, Any]:
         "mops": Path(folder) / "mops.parquet",
     }
     connection = db.connect(config={"threads": len(os.sched_getaffinity(0))})
+    connection.execute("set enable_progress_bar = false")  # it would be printed among what this process answers
     found: dict[str, int] = {}
 
     def act() -> None:

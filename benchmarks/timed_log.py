@@ -110,6 +110,7 @@ def duckdb(folder: str, repeats: int) -> dict[str, Any]:
         drain=int(F.DRAIN),
     )
     connection = db.connect(config={"threads": len(os.sched_getaffinity(0))})
+    connection.execute("set enable_progress_bar = false")  # it would be printed among what this process answers
     answer: list[int] = []
     took = times(lambda: answer.append(connection.execute(query).fetchone()[0]), repeats)
     return {**took, "found": answer[-1]}
