@@ -70,7 +70,9 @@ class EtcdClient(RoutedClient[Gateway]):
         self._mark = view.mark
         self._serializable = view.settings["client.serializable"] == "true"
         self._others: dict[type[Word], _Perform] = {
-            transactions.F: Transactions(view.mark, serializable=self._serializable).perform,
+            transactions.F: Transactions(
+                view.mark, serializable=self._serializable, look_back=int(view.settings["client.lookBack"])
+            ).perform,
             bank.F: Accounts(view.mark, serializable=self._serializable).perform,
             lock.F: Locks(view.mark, fencing=view.settings["client.fencing"] == "true").perform,
             semaphore.F: Semaphores(view.mark, count_first=view.settings["client.countFirst"] == "true").perform,

@@ -31,6 +31,11 @@ TABLE: Final[tuple[Row, ...]] = (
     Row("etcdserver: no leader", Type.FAIL, "said before the handler, to whoever demands a leader"),
     Row("raft proposal dropped", Type.FAIL, "the member's own Raft neither appended nor forwarded it"),
     Row("etcdserver: requested lease not found", Type.FAIL, "the first thing looked at when the request is applied"),
+    Row(
+        "etcdserver: mvcc: required revision has been compacted",
+        Type.FAIL,
+        "all revisions that a transaction asks for are looked at before any of its requests is done",
+    ),
     Row("etcdserver: request timed out", Type.INFO, _LATE),
     Row("etcdserver: request timed out, possibly due to previous leader failure", Type.INFO, _LATE),
     Row("etcdserver: request timed out, possibly due to connection lost", Type.INFO, _LATE),
@@ -42,7 +47,6 @@ TABLE: Final[tuple[Row, ...]] = (
     Row("etcdserver: server stopped", Type.INFO, "the member stops while it waits for Raft"),
     Row("raft: stopped", Type.INFO, "the member stops; Raft may have taken it"),
     Row("etcdserver: mvcc: database space exceeded", Type.INFO, "also said of the write that crossed the limit"),
-    Row("etcdserver: mvcc: required revision has been compacted", Type.INFO, "no write asks for a revision"),
     Row("etcdserver: corrupt cluster", Type.INFO, "said when a write is applied; others may have applied it"),
 )
 

@@ -33,6 +33,7 @@ _OWN: Final = MappingProxyType(
         "client.serializable": "false",
         "client.fencing": "true",
         "client.countFirst": "false",
+        "client.lookBack": "0",
         "cluster.members": "3",
         "cluster.learners": "0",
         "process.GOMAXPROCS": "1",
@@ -72,6 +73,8 @@ HELP: Final[Mapping[str, str]] = {
     "client.fencing": "false: a guarded write shows no token, so who lost the lock may write (default true)",
     "client.countFirst": "true: a client counts the holders of a semaphore and then takes a permit, so two may take "
     "the last one (default false)",
+    "client.lookBack": "so many revisions: a transaction that writes registers reads one of its keys also as it "
+    "was that long ago (default 0: it does not)",
     "cluster.members": "how many members there are: 3 (default) or 5",
     "cluster.learners": "1: a learner joins, which gets the log and has no vote (default 0)",
     "process.GOMAXPROCS": "how many processors a member uses at once (default 1: members share a small machine)",
@@ -128,6 +131,8 @@ def _check(name: str, value: str) -> None:
         raise UsageError(f"--set {name}={value}: {said}")
     if name in _NUMBERS and not (value.isdecimal() and int(value) > 0):
         raise UsageError(f"--set {name}={value}: a whole number above 0")
+    if name == "client.lookBack" and not value.isdecimal():
+        raise UsageError(f"--set {name}={value}: a whole number of revisions")
     if name == "auto-compaction-retention" and not value.rstrip("smh").isdecimal():
         raise UsageError(f"--set {name}={value}: a time like 5s or 1h, or a whole number of revisions")
 

@@ -34,7 +34,14 @@ class _Response(msgspec.Struct):
     response_range: _Ranged | None = None
 
 
-class _Decided(msgspec.Struct):
+class _Header(msgspec.Struct):
+    revision: int = 0
+
+
+class Decided(msgspec.Struct):
+    """The answer to a transaction. ``header``: the member's revision then."""
+
+    header: _Header = msgspec.field(default_factory=_Header)
     succeeded: bool = False  # false is left out
     responses: list[_Response] = []
 
@@ -45,10 +52,15 @@ class Transactions:
     Args:
         prefix: what every key begins with.
         serializable: whether a member answers what only reads from its own copy.
+        look_back: a transaction that writes registers reads one of its keys also as it was so many revisions before the
+            newest that this client heard of, and what it is told of that is dropped; 0: it does not. A client that was
+            refused looks back again when there are so many revisions more: what it looks at is not compacted then.
     """
 
-    def __init__(self, prefix: str, *, serializable: bool) -> None:
-        self._prefix, self._serializable = prefix, serializable
+    def __init__(self, prefix: str, *, serializable: bool, look_back: int = 0) -> None:
+        self._prefix, self._serializable, self._look_back = prefix, serializable, look_back
+        self._newest = 0
+        self._looks_back_from = look_back
 
     async def perform(self, gateway: Gateway, op: Invocation, deadline_ns: int) -> Reads:
         """Do a transaction and return what it read.
@@ -81,10 +93,20 @@ class Transactions:
             else put(self._key(op, one.key), one.value)
             for one in micros
         ]
-        responses = await decided(gateway, {"success": asked}, deadline_ns, write=write)
+        if looks_back := write and self._look_back > 0 and self._newest > self._looks_back_from:
+            then = self._newest - self._look_back
+            asked.append({"request_range": {"key": self._key(op, micros[0].key), "revision": then}})
         try:
-            pairs = zip(micros, responses, strict=True)
-            return Reads([list(_numbers(_pair(told))) if one.do is Do.READ else None for one, told in pairs])
+            answer = await decided(gateway, {"success": asked}, deadline_ns, write=write)
+        except Definite:
+            if looks_back:
+                self._looks_back_from = self._newest + self._look_back
+            raise
+        self._newest = max(self._newest, answer.header.revision)
+        try:
+            told = [one for one, _ in zip(answer.responses, asked, strict=True)][: len(micros)]
+            pairs = zip(micros, told, strict=True)
+            return Reads([list(_numbers(_pair(one))) if micro.do is Do.READ else None for micro, one in pairs])
         except ValueError as error:
             raise (Indefinite if write else Definite)(f"malformed answer: {error}") from None
 
@@ -121,19 +143,19 @@ async def held_at_once(gateway: Gateway, keys: Mapping[int, bytes], deadline_ns:
     """
     ranges = [ranged(key, serializable=serializable) for key in keys.values()]
     try:
-        responses = await decided(gateway, {"success": ranges}, deadline_ns, write=False)
-        pairs = [_pair(one) for one in responses]
+        answer = await decided(gateway, {"success": ranges}, deadline_ns, write=False)
+        pairs = [_pair(one) for one in answer.responses]
         return {key: (_numbers(one), one.mod_revision) for key, one in zip(keys, pairs, strict=True)}
     except (Indefinite, ValueError) as error:
         raise Definite(f"not read: {error}") from None
 
 
-async def decided(gateway: Gateway, body: dict[str, Any], deadline_ns: int, *, write: bool) -> list[_Response]:
-    """The responses of a transaction. Raises Definite if its comparison does not hold."""
-    answer = await gateway.call(_TXN, body, _Decided, deadline_ns, write=write)
+async def decided(gateway: Gateway, body: dict[str, Any], deadline_ns: int, *, write: bool) -> Decided:
+    """The answer to a transaction. Raises Definite if its comparison does not hold."""
+    answer = await gateway.call(_TXN, body, Decided, deadline_ns, write=write)
     if not answer.succeeded:
         raise Definite("the comparison does not hold")
-    return answer.responses
+    return answer
 
 
 def _pair(response: _Response) -> _Pair:

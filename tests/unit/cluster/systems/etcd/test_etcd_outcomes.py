@@ -20,7 +20,7 @@ def test_every_row(row):
     assert (str(write), str(read), bool(row.why)) == (row.text, row.text, True)
 
 
-def test_only_what_raft_never_saw_or_found_no_lease_has_failed():
+def test_only_what_raft_never_saw_or_refused_at_first_sight_has_failed():
     assert [row.text for row in TABLE if row.type is Type.FAIL] == [
         "etcdserver: too many requests",
         "etcdserver: request is too large",
@@ -29,6 +29,7 @@ def test_only_what_raft_never_saw_or_found_no_lease_has_failed():
         "etcdserver: no leader",
         "raft proposal dropped",
         "etcdserver: requested lease not found",
+        "etcdserver: mvcc: required revision has been compacted",
     ]
 
 

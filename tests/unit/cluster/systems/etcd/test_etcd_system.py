@@ -17,6 +17,7 @@ def test_defaults():
         "client.serializable": "false",
         "client.fencing": "true",
         "client.countFirst": "false",
+        "client.lookBack": "0",
         "cluster.members": "3",
         "cluster.learners": "0",
         "process.GOMAXPROCS": "1",

@@ -97,6 +97,32 @@ def test_registers_are_read_and_written_in_one_request_in_order():
     ]
 
 
+COMPACTED = {"message": "etcdserver: mvcc: required revision has been compacted"}
+
+
+def test_a_transaction_that_writes_may_also_read_what_was_long_ago():
+    write, read = op(F.REGISTER_TXN, Micro(Do.READ, 1), Micro(Do.WRITE, 2, 7)), op(F.REGISTER_READ, Micro(Do.READ, 2))
+    revisions, store = iter((500, 650, 651, 700, 852, 853)), Store(cells_1="4")
+
+    def member(body):
+        if any(one.get("request_range", {}).get("revision") == 451 for one in body["success"]):
+            return COMPACTED
+        return {**store(body), "header": {"revision": str(next(revisions))}}
+
+    told, asked = run([write, write, read, *[write] * 4], {TXN: member}, client__lookBack="200")
+    done = ("n1", Reads([[4], None]))
+    refused = (Definite, "etcdserver: mvcc: required revision has been compacted")
+    assert told == [done, done, ("n1", Reads([[7]])), refused, done, done, done]
+    past = [
+        [one["request_range"] for one in body["success"] if "revision" in one.get("request_range", {})]
+        for _, body in asked
+    ]
+    looked = [[], [300], [], [451], [], [], [652]]
+    assert past == [[{"key": key("cells", 1), "revision": one} for one in revisions] for revisions in looked], (
+        "who was refused does without until there are as many revisions more"
+    )
+
+
 def refusing_second(body):
     return LATE if "compare" in body else Store()(body)
 
