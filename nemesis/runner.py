@@ -4,7 +4,7 @@ Rows that overlap run side by side, in lanes: a lane is a thread, and its rows c
 one fault of nodes at a time, and what faults of links do to each other's proofs is ``nemesis.faults.active_faults``'s.
 Looking delays the healing of short rows alone, and not for long: proofs run beside the clock, and one that is not ready
 when the row ends counts as not given. Healing happens on every path out, in the thread of ``run`` or in ``heal_all``.
-The module refuses to choose (``nemesis.targets.resolve``) and to know what a fault does (``nemesis.faults.fault``).
+The module refuses to choose (``nemesis.plan.choose_targets``) and to know what a fault does (``nemesis.faults.fault``).
 """
 
 import threading
@@ -27,11 +27,11 @@ from nemesis.faults.fault import NO_LOAD, READY_TIMEOUT_S, Load, Scene, on_each,
 from nemesis.faults.fault import Fault as Injectable
 from nemesis.faults.registry import faults as every_fault
 from nemesis.occasions.awaited import POLL_S, Awaited
+from nemesis.plan.choose_targets import choose
 from nemesis.plan.plan import Row, lanes
-from nemesis.proof.timed_verification import LOOK, TimedVerification, verified_now
-from nemesis.targets.resolve import choose
 from nemesis.targets.targets import Targets
 from nemesis.targets.topology import Topology
+from nemesis.timed_verification import LOOK, TimedVerification, verified_now
 
 LAST_LOOK_S: Final = 2.0
 """The last look begins this long before the healing, or a quarter of the fault before it, whichever is less; one that

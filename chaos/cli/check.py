@@ -22,10 +22,10 @@ from chaos.cli.options import STORE_OPTION
 from chaos.cli.output import complain, tell, text_style
 from chaos.cli.sections import RunCommand
 from chaos.core import progress
+from chaos.core.amounts import DAY_S, Amount
 from chaos.core.errors import ChaosError, HistoryError, UsageError
 from chaos.core.storage_path import Place, Remote, place
 from chaos.core.verdict import Results, exit_code
-from chaos.options.amounts import DAY_S, Amount
 
 FORMATS = ("chaos", "jepsen", "openchaos", "porcupine", "jsonl")
 

@@ -7,7 +7,7 @@ import click
 
 from chaos.cli.amount_type import AmountType
 from chaos.cli.sections import SectionOption
-from chaos.options.amounts import ASKED, duration
+from chaos.core.amounts import ASKED, duration
 from chaos.options.experiment import DEFAULTS
 from chaos.options.option_names import long_option
 

@@ -12,10 +12,10 @@ from chaos import plugins
 from chaos.cli.amount_type import AmountType
 from chaos.cli.completion_values import offer
 from chaos.cli.examples import examples
+from chaos.core.amounts import Amount
 from chaos.core.errors import UsageError
 from chaos.generate.generator import HistoryGenerator, HistorySpec
 from chaos.generate.plan import MAX_KEYS, MAX_OPS, MAX_SEED, parse_anomalies
-from chaos.options.amounts import Amount
 
 GENERATORS: Final = "generators"
 LONGEST_TXN: Final = 64

@@ -13,9 +13,9 @@ from chaos.cli.examples import examples
 from chaos.cli.output import tell
 from chaos.cli.sections import COMMON, HUNT, SHRINK, SectionCommand, SectionOption
 from chaos.cli.shrink import BUDGET, repetitions, summary_of
+from chaos.core.amounts import SEED, Amount
 from chaos.core.rand import SEEDS
 from chaos.core.verdict import INTERRUPTED
-from chaos.options.amounts import SEED, Amount
 from chaos.options.experiment import DEFAULTS
 
 if TYPE_CHECKING:

@@ -191,7 +191,7 @@ def _systems() -> list["Fact"]:
 @click.option("--dry-run", is_flag=True, help="Say what would be removed; remove nothing.")
 def clean_command(dry_run: bool) -> int:
     """Remove what dead runs left behind; never touches a run that lives."""
-    from cluster.cleanup.cleanup import leftovers, remove
+    from cluster.clean import leftovers, remove
     from cluster.hosts.docker.cleanup import present
 
     engine = present()

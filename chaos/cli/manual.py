@@ -20,10 +20,10 @@ from chaos.cli.completion_values import offer
 from chaos.cli.options import STORE_OPTION, cluster_options
 from chaos.cli.output import complain
 from chaos.cli.sections import SectionCommand
+from chaos.core.amounts import BOUNDS, SEED
 from chaos.core.errors import UsageError
 from chaos.core.rand import SEEDS
 from chaos.manual.control_socket import Ask, Done, answers_there, asked
-from chaos.options.amounts import BOUNDS, SEED
 from chaos.options.resolve import experiment_of
 
 GROUP: Final = "up"

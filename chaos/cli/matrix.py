@@ -13,8 +13,8 @@ from chaos.cli.examples import examples
 from chaos.cli.gate_options import FAIL_ON_OPTION, THRESHOLD_OPTION
 from chaos.cli.output import tell
 from chaos.cli.sections import SectionOption
+from chaos.core.amounts import SEED, Amount
 from chaos.core.errors import UsageError
-from chaos.options.amounts import SEED, Amount
 
 
 @click.command(

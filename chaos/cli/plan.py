@@ -35,7 +35,7 @@ def plan_command(as_json: bool, **options: Any) -> int:
     from chaos.options.planning import mix_of, plan_of, workload_of
     from chaos.options.tested import system_of
     from cluster.leaders import subjects_of
-    from nemesis.targets.resolve import choose
+    from nemesis.plan.choose_targets import choose
     from nemesis.targets.topology import Topology
     from reports.summary.text_style import PIPED
 

@@ -8,7 +8,7 @@ from chaos.cli.amount_type import AmountType
 from chaos.cli.completion_values import offer
 from chaos.cli.examples import examples
 from chaos.cli.options import STORE_OPTION
-from chaos.options.amounts import Amount
+from chaos.core.amounts import Amount
 
 
 @click.command(

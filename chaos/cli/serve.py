@@ -8,8 +8,8 @@ from chaos.cli.amount_type import AmountType
 from chaos.cli.completion_values import offer
 from chaos.cli.examples import examples
 from chaos.cli.output import tell
+from chaos.core.amounts import Amount
 from chaos.core.errors import UsageError
-from chaos.options.amounts import Amount
 from chaos.options.experiment import DEFAULTS
 
 PORT = 8010

@@ -14,9 +14,9 @@ from chaos.cli.completion_values import offer
 from chaos.cli.examples import examples
 from chaos.cli.options import STORE_OPTION
 from chaos.cli.sections import RunCommand
+from chaos.core.amounts import DAY_S, Amount, duration
 from chaos.core.errors import UsageError
 from chaos.core.op import Type
-from chaos.options.amounts import DAY_S, Amount, duration
 
 _TYPES = {kind.word: kind for kind in (Type.OK, Type.FAIL, Type.INFO, Type.NOT_SENT)}
 _NUMBER = AmountType(Amount("count", 0, 1 << 31))

@@ -12,8 +12,8 @@ from chaos.cli.options import override_options
 from chaos.cli.output import tell
 from chaos.cli.plan import replayed
 from chaos.cli.sections import SHRINK, RunCommand, SectionOption
+from chaos.core.amounts import DAY_S, Amount
 from chaos.core.errors import UsageError
-from chaos.options.amounts import DAY_S, Amount
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,8 +12,8 @@ import msgspec
 
 from chaos.hunt.candidate import Candidate, last_end_s, moved, on_nodes
 from chaos.hunt.ddmin import ddmin, lower
+from nemesis.plan.choose_targets import choose
 from nemesis.plan.plan import Row
-from nemesis.targets.resolve import choose
 from nemesis.targets.selectors import Selector
 from nemesis.targets.topology import Topology
 

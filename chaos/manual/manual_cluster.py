@@ -30,9 +30,9 @@ from cluster.nodes import process
 from cluster.system import System
 from nemesis.faults.fault import on_each
 from nemesis.faults.registry import faults_on
+from nemesis.plan.choose_targets import choose
 from nemesis.plan.plan import Row, make_plan
 from nemesis.runner import Nemesis, check_hosts
-from nemesis.targets.resolve import choose
 from nemesis.targets.topology import Topology
 
 FOREVER_S: Final = 7 * 86400.0

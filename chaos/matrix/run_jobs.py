@@ -28,7 +28,7 @@ from chaos.options.gates import gates_in
 from chaos.run.interrupts import Stopper
 from chaos.run.judging import judge_each
 from chaos.run.store import runs_in
-from cluster.cleanup import cleanup
+from cluster import clean
 from cluster.hosts.docker.cleanup import present
 from reports import words
 from reports.matrix.pages import write_pages
@@ -213,10 +213,10 @@ def clear(folder: Path, say: Say) -> None:
     if not cut_off:
         return
     engine = present()
-    for leftover in cleanup.leftovers(engine):
+    for leftover in clean.leftovers(engine):
         if leftover.run_id in cut_off:
             say(f"removing {leftover.kind} of run {leftover.run_id}, which was cut off: {leftover.what}")
-            cleanup.remove(leftover, engine)
+            clean.remove(leftover, engine)
     for path in cut_off.values():
         say(f"removing {path.relative_to(folder)}, which was cut off")
         shutil.rmtree(path)

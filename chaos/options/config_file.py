@@ -13,9 +13,9 @@ from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 import msgspec
 import yaml
 
+from chaos.core.amounts import ASKED
 from chaos.core.errors import UsageError
 from chaos.core.strict_yaml import Entry, Source, read, unknown
-from chaos.options.amounts import ASKED
 from chaos.options.experiment import Experiment
 from chaos.options.fault_sequence import is_sequence, names_of, steps_of
 from chaos.options.gates import FIELDS, gate_in

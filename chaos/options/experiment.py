@@ -12,10 +12,10 @@ from typing import Any, Final, Literal
 import msgspec
 import yaml
 
+from chaos.core.amounts import BOUNDS
 from chaos.core.errors import UsageError
 from chaos.core.gate import FAIL_ON, Allowed
 from chaos.gate.threshold import budget, parse
-from chaos.options.amounts import BOUNDS
 from chaos.options.option_names import long_option
 from nemesis.plan.mix_times import Rhythm
 from nemesis.plan.sequence import SEQUENCE, Steps

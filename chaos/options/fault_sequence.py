@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import yaml
 
+from chaos.core.amounts import DAY_S, Amount
 from chaos.core.errors import UsageError
 from chaos.core.strict_yaml import Entry, Source, unknown, word
-from chaos.options.amounts import DAY_S, Amount
 from chaos.options.yaml_amounts import amount_in
 from nemesis.faults.params import Param
 from nemesis.plan.nemesis_names import params_named

@@ -2,8 +2,8 @@
 
 import yaml
 
+from chaos.core.amounts import Amount
 from chaos.core.strict_yaml import Source, word
-from chaos.options.amounts import Amount
 
 
 def amount_in(source: Source, node: yaml.Node, what: str, amount: Amount) -> float | int:

@@ -7,9 +7,9 @@ from the history; only a phase that the workload calls required ends badly witho
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
+from chaos.core.amounts import duration
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.errors import ChaosError, DeadlineError, RunInterrupted
-from chaos.options.amounts import duration
 from chaos.run.wait_for_recovery import Absent
 from chaos.run.workers import Workers
 from chaos.workload.final import FinalPhase, Limits, Part

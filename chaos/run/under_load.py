@@ -10,11 +10,11 @@ from contextlib import ExitStack
 from typing import Final
 
 from chaos.core import waiting
+from chaos.core.amounts import duration
 from chaos.core.clock import NS_PER_S, Deadline, now_ns
 from chaos.core.errors import ChaosError
 from chaos.core.events import Note, Observation
 from chaos.core.node_notes import OBSERVER_ENDED
-from chaos.options.amounts import duration
 from chaos.run.collect_logs import collect_logs
 from chaos.run.deploy import Deployed
 from chaos.run.final_phases import perform_final_phases

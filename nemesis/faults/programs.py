@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from cluster.host import Host
-from nemesis.faults.links.link_fault import ACTION_TIMEOUT_S
 
+ACTION_TIMEOUT_S: Final = 30.0
+"""Within that time a host has done what a fault asks of it at once, and said so."""
 _IS_OURS: Final = 'read -r pid < "$1" && grep -qsaF -e "$1" "/proc/$pid/cmdline"'
 _STOP: Final = f"""\
 [ -f "$1" ] || exit 0

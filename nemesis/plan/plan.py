@@ -2,7 +2,7 @@
 
 Rows are a pure function of the nemesis, the topology, the times and the seed, independent of anything
 observed, and are written as ``plan.jsonl`` before the start. The module refuses to look at a cluster:
-who is leader when a row's time comes is ``nemesis.targets.resolve``' business.
+who is leader when a row's time comes is ``nemesis.plan.choose_targets``' business.
 """
 
 import math

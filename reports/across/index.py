@@ -10,8 +10,8 @@ from reports.across.settings import changed
 from reports.across.stores import Store, Stored, StoredMatrix
 from reports.across.trend import BROKE, Night, Outcome, Trend, night_of, outcome_of, trends
 from reports.matrix.pages import view as matrix_view
-from reports.model import Stamp
 from reports.page.html import own_script, template
+from reports.page.model import Stamp
 from reports.page.spread import Spread, spread_of
 from reports.summary.terminal import tone_of
 

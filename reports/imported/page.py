@@ -11,8 +11,8 @@ from reports import words
 from reports.imported.bars import Bar, bars_of
 from reports.imported.lanes import Lanes, lanes_of
 from reports.imported.objects import Objects
-from reports.model import Stamp, Table
 from reports.page.findings import anchor_of, stamp_of
+from reports.page.model import Stamp, Table
 from reports.page.ring import Ring, ring_of
 from reports.summary.imported import KINDS, kind_cells, lines_beside
 

@@ -16,8 +16,8 @@ from chaos.core.matrix_results import CellRow, MatrixPlan, Planned, Recovery, cu
 from reports import words
 from reports.junit import Case, as_text, suite, threshold_cases
 from reports.matrix.thresholds import ThresholdCell, counted, unmet
-from reports.model import Stamp
 from reports.page.html import REPORT, own_script, template
+from reports.page.model import Stamp
 from reports.page.spread import Spread, SpreadRow, scale_of, spread_of, spread_row
 from reports.summary.markdown import table
 

@@ -8,8 +8,8 @@ from typing import Final
 
 from chaos.core.verdict import Availability, FaultResult, Latency, Results, Steady
 from reports import words
-from reports.model import Moment, Table
 from reports.page import columns
+from reports.page.model import Moment, Table
 from reports.terms import Terms
 
 QUEUES: Final = 8

@@ -12,7 +12,6 @@ from chaos.core.runinfo import RunInfo
 from chaos.core.verdict import Results, exit_code
 from reports import words
 from reports.folder import Parts
-from reports.model import HeadsOfTables, ReportData
 from reports.page import columns
 from reports.page.availability import lines_of, tables_of
 from reports.page.clue import clue_of
@@ -33,6 +32,7 @@ from reports.page.findings import (
 from reports.page.latency_points import Packed, dots_of, not_ok_words, packed
 from reports.page.logs import BESIDE_S, logs_of
 from reports.page.marks import Mark, Shown, marks_of
+from reports.page.model import HeadsOfTables, ReportData
 from reports.page.panels import Band, Strip, asked_every_s, charts, folded
 from reports.page.space_time import scene_of
 from reports.terms import terms_of

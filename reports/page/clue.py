@@ -10,8 +10,8 @@ from chaos.core.name_lists import listed
 from chaos.core.verdict import Headline, Results
 from checkers.anomalies.catalogue import kind_of, rank
 from reports import words
-from reports.model import Clue
 from reports.page.findings import anchor_of, facts_of, weight_of
+from reports.page.model import Clue
 from reports.page.panels import Band
 
 FACTS: Final = ("message", "place", "look at", "fault", "should be")

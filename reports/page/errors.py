@@ -7,8 +7,8 @@ from typing import Final
 
 from chaos.core.verdict import Results
 from reports import words
-from reports.model import Moment, Table
 from reports.page import columns
+from reports.page.model import Moment, Table
 
 ERRORS: Final = 40
 OPEN: Final = 8

@@ -16,8 +16,8 @@ from chaos.core.verdict import FaultResult, Results, Rto
 from checkers.recovery.rpo import RpoKernel
 from reports import words
 from reports.folder import Parts
-from reports.model import FaultRow, Recovery, RtoCell
 from reports.page.availability import steady_line, steady_words
+from reports.page.model import FaultRow, Recovery, RtoCell
 from reports.page.op_words import SENT
 from reports.page.spread import SpreadRow, scale_of, spread_of, spread_row
 from reports.terms import terms_of

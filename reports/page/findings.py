@@ -13,11 +13,11 @@ from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example, Headline,
 from checkers.anomalies.catalogue import kind_of
 from checkers.anomalies.findings import validity
 from reports import words
-from reports.model import AnomalyView, CheckRow, ExampleView, Stamp, ThresholdRow
 from reports.page.columns import FACTS, Columns
 from reports.page.log_clues import log_clues
 from reports.page.logs import LogRow
 from reports.page.marks import Mark
+from reports.page.model import AnomalyView, CheckRow, ExampleView, Stamp, ThresholdRow
 from reports.page.op_words import op_words
 from reports.page.panels import Band, Change, Strip
 from reports.page.ring import ring_of

@@ -14,9 +14,9 @@ from markupsafe import Markup, escape
 
 from reports import words
 from reports.folder import Parts
-from reports.model import ReportData
 from reports.page.build import report_data
 from reports.page.latency_points import LATENCY_FLOOR_MS, LATENCY_STEPS, TICKS_A_SECOND
+from reports.page.model import ReportData
 from reports.page.ring import BOX
 from reports.page.trace import WIDTH
 from reports.reporter import PAGE

@@ -8,8 +8,8 @@ from chaos.core.gate import ThresholdResult
 from chaos.core.verdict import Results
 from reports import words
 from reports.folder import Parts
-from reports.model import FaultRow
 from reports.page.build import report_data
+from reports.page.model import FaultRow
 
 FAULTS: Final = 20
 """Faults listed; the table says of how many."""

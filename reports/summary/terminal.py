@@ -13,9 +13,9 @@ import msgspec
 from chaos.core.verdict import Results, Valid
 from reports import words
 from reports.folder import read_parts
-from reports.model import FaultRow, ReportData
 from reports.page.build import report_data
 from reports.page.html import REPORT
+from reports.page.model import FaultRow, ReportData
 from reports.summary.text_style import PIPED, TextStyle, Tone
 
 MAX_FAULTS: Final = 12

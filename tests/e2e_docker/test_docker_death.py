@@ -15,7 +15,7 @@ from repository import ROOT
 
 from chaos.core.clock import boot_id
 from chaos.core.errors import ChaosError, DeployError
-from cluster.cleanup import cleanup as reap
+from cluster import clean as reap
 from cluster.cleanup import run_records
 from cluster.cleanup.leftover import Leftover
 from cluster.host import NodeSpec

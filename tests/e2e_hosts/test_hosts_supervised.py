@@ -20,8 +20,8 @@ from cluster.nodes import process
 from cluster.nodes.process_state import parse_list
 from nemesis.faults.fault import Scene
 from nemesis.faults.processes.kill import Kill
+from nemesis.plan.choose_targets import choose
 from nemesis.plan.plan import make_plan
-from nemesis.targets.resolve import choose
 from nemesis.targets.topology import Topology
 
 pytestmark = pytest.mark.e2e

@@ -14,7 +14,8 @@ from host_support import marked, until
 from repository import ROOT
 
 from chaos.core.errors import CapabilityError, DeployError
-from cluster.cleanup import cleanup, run_records
+from cluster import clean
+from cluster.cleanup import run_records
 from cluster.cleanup.leftover import Leftover
 from cluster.host import NodeSpec
 from cluster.hosts.netns import NetnsBackend, SandboxError
@@ -91,19 +92,19 @@ def run_id(tmp_path, monkeypatch):
     monkeypatch.setenv("CHAOS_CACHE", str(tmp_path / "cache"))
     run_id = f"death-{os.getpid()}-{tmp_path.name[:20].replace('_', '-')}"
     yield run_id
-    for leftover in cleanup.leftovers():
-        cleanup.remove(leftover)
+    for leftover in clean.leftovers():
+        clean.remove(leftover)
 
 
 def left_processes() -> list[Leftover]:
-    return [leftover for leftover in cleanup.leftovers() if leftover.kind == "process"]
+    return [leftover for leftover in clean.leftovers() if leftover.kind == "process"]
 
 
 def as_before(run_id: str, before: dict[str, str], tmp_path: Path, kept: set[str]) -> None:
     until(lambda: not marked(run_id), "all processes of the run to be gone", 5)
     until(lambda: files(tmp_path) == kept, f"only logs to be left, not {files(tmp_path)}", 5)
     assert machine() == before
-    assert cleanup.leftovers() == []
+    assert clean.leftovers() == []
 
 
 LOGS = {f"work/b{n}/logs/stdout.log" for n in (1, 2, 3)}
@@ -151,8 +152,8 @@ def test_kill_minus_nine_on_the_way_up(tmp_path, run_id, delay_s):
     # What was started just then carries the run's mark a moment later, and ends by itself.
     until(lambda: not marked(run_id) and not left_processes(), "all processes of the run to be gone", 5)
     assert machine() == before
-    for leftover in cleanup.leftovers():  # killed between the record and the sandbox: nobody was there to remove it
-        cleanup.remove(leftover)
+    for leftover in clean.leftovers():  # killed between the record and the sandbox: nobody was there to remove it
+        clean.remove(leftover)
     assert files(tmp_path) <= LOGS
 
 
@@ -201,7 +202,7 @@ def test_a_dead_host_is_named_and_the_others_live(sandbox):
 
 def test_leftovers_are_what_dead_owners_left_and_nothing_of_the_living(sandbox, tmp_path, monkeypatch):
     up = sandbox("b1")
-    assert cleanup.leftovers() == []  # we live
+    assert clean.leftovers() == []  # we live
     dead = subprocess.Popen(["true"])
     dead.wait()
     namespace = run_records.marker("any")[run_records.OWNER].rpartition(":")[2]
@@ -220,8 +221,8 @@ def test_leftovers_are_what_dead_owners_left_and_nothing_of_the_living(sandbox, 
     lost = {"pid": dead.pid, "start_time": 1, "run_id": "dead-run", "homes": [str(home)]}
     (live.parent / "dead-run-1.json").write_text(json.dumps(json.loads(live.read_text()) | lost))
     try:
-        until(lambda: cleanup.environment(orphan.pid) and cleanup.environment(elsewhere.pid), "both to run")
-        found = cleanup.leftovers()
+        until(lambda: clean.environment(orphan.pid) and clean.environment(elsewhere.pid), "both to run")
+        found = clean.leftovers()
         assert [(each.kind, each.run_id) for each in found] == [
             ("process", "dead-run"),
             ("home", "dead-run"),
@@ -229,12 +230,12 @@ def test_leftovers_are_what_dead_owners_left_and_nothing_of_the_living(sandbox, 
         ]
         assert found[0].pid == orphan.pid
         for each in found:
-            cleanup.remove(each)
-            cleanup.remove(each)
+            clean.remove(each)
+            clean.remove(each)
         assert orphan.wait(5) == -signal.SIGKILL
         assert elsewhere.poll() is None
         assert files(home) == {"logs/kept.log"}
-        assert cleanup.leftovers() == []
+        assert clean.leftovers() == []
         assert live.exists()
         assert up.hosts["b1"].run("echo", "alive", timeout_s=5).text == "alive"
     finally:
@@ -246,8 +247,8 @@ def test_leftovers_are_what_dead_owners_left_and_nothing_of_the_living(sandbox, 
 def test_a_reused_pid_is_not_killed():
     child = subprocess.Popen(["sleep", "600"])
     try:
-        stale = cleanup.Leftover(kind="process", run_id="x", what="x", pid=child.pid, start_time=1)
-        cleanup.remove(stale)
+        stale = Leftover(kind="process", run_id="x", what="x", pid=child.pid, start_time=1)
+        clean.remove(stale)
         assert child.poll() is None
     finally:
         child.kill()

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from chaos.core.errors import CapabilityError
-from cluster.cleanup import cleanup, run_records
+from cluster import clean
+from cluster.cleanup import run_records
 from cluster.host import Backend, NodeSpec
 from cluster.hosts.docker.backend import DockerBackend
 from cluster.hosts.docker.engine import connect
@@ -82,7 +83,7 @@ def marked(run_id: str) -> dict[int, str]:
     found = {}
     for entry in Path("/proc").iterdir():
         pid = int(entry.name) if entry.name.isdigit() else 0
-        if pid and cleanup.environment(pid).get(run_records.RUN) == run_id and run_records.start_time(pid) is not None:
+        if pid and clean.environment(pid).get(run_records.RUN) == run_id and run_records.start_time(pid) is not None:
             try:
                 found[pid] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
             except OSError:

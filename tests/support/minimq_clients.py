@@ -26,8 +26,8 @@ from cluster.systems.minimq.protocol.broker_messages import (
 from cluster.systems.minimq.protocol.groups import ONE
 from cluster.systems.minimq.protocol.io import ClientRequest
 from cluster.systems.minimq.protocol.messages import Accepted, CreateTopic, GetMetadata, GetStatus
+from nemesis.plan.choose_targets import choose
 from nemesis.plan.plan import make_plan
-from nemesis.targets.resolve import choose
 from nemesis.targets.topology import Topology
 
 TOPIC = "chaos"

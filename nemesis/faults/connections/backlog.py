@@ -27,8 +27,8 @@ from nemesis.faults.connections.connection_fault import SIZE_BYTES, WAIT_S, judg
 from nemesis.faults.connections.filler import filler
 from nemesis.faults.fault import Scene, on_each
 from nemesis.faults.links.kept_change import Change, Command, KeptChange, said, tried
-from nemesis.faults.links.link_fault import ACTION_TIMEOUT_S, LOOKS
-from nemesis.faults.programs import run_program
+from nemesis.faults.links.link_fault import LOOKS
+from nemesis.faults.programs import ACTION_TIMEOUT_S, run_program
 from nemesis.proof.evidence import beside_others, both, each_node
 from nemesis.targets.grudge import Link
 from nemesis.targets.selectors import Selector

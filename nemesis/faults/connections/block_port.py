@@ -18,7 +18,7 @@ from cluster.network.packet_filter import Rule
 from cluster.nodes import process
 from nemesis.faults.connections.connection_fault import WAIT_S, ConnectionFault
 from nemesis.faults.fault import Scene, on_each
-from nemesis.faults.links.link_fault import ACTION_TIMEOUT_S
+from nemesis.faults.programs import ACTION_TIMEOUT_S
 from nemesis.targets.grudge import Grudge, Link
 from nemesis.targets.selectors import Selector
 

@@ -15,8 +15,7 @@ from chaos.core.errors import ChaosError, DeployError
 from cluster.host import Host
 from nemesis.faults.cuts import beacon_program
 from nemesis.faults.fault import Outcomes, on_each
-from nemesis.faults.links.link_fault import ACTION_TIMEOUT_S
-from nemesis.faults.programs import Resident, run_program
+from nemesis.faults.programs import ACTION_TIMEOUT_S, Resident, run_program
 from nemesis.targets.grudge import Link
 
 EVERY_S: Final = 0.02

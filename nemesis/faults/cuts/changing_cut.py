@@ -13,7 +13,7 @@ from nemesis.faults.cuts import beacons
 from nemesis.faults.cuts.beacons import Beacons
 from nemesis.faults.cuts.partition import Partition
 from nemesis.faults.fault import Scene
-from nemesis.faults.links.link_fault import ACTION_TIMEOUT_S
+from nemesis.faults.programs import ACTION_TIMEOUT_S
 
 BEACONS: Final = "beacons"
 """The kind of their evidence."""

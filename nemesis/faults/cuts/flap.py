@@ -16,7 +16,8 @@ from nemesis.faults.cuts import beacons
 from nemesis.faults.cuts.beacons import Heard
 from nemesis.faults.cuts.changing_cut import BEACONS, FIRST_BEAT_S, ChangingCut
 from nemesis.faults.fault import Scene, Shape, on_each
-from nemesis.faults.links.link_fault import ACTION_TIMEOUT_S, LOOKS
+from nemesis.faults.links.link_fault import LOOKS
+from nemesis.faults.programs import ACTION_TIMEOUT_S
 from nemesis.proof.evidence import beside_others, first_few
 from nemesis.targets.grudge import Link
 from nemesis.targets.selectors import Selector

@@ -19,9 +19,9 @@ from chaos.core.events import Evidence
 from chaos.core.fault_nature import Colour
 from nemesis.faults.fault import Scene, on_each
 from nemesis.faults.links import round_trips
-from nemesis.faults.links.link_fault import ACTION_TIMEOUT_S, LOOKS
+from nemesis.faults.links.link_fault import LOOKS
 from nemesis.faults.links.packets import PacketFault
-from nemesis.faults.programs import run_program
+from nemesis.faults.programs import ACTION_TIMEOUT_S, run_program
 from nemesis.proof.evidence import beside_others, both, first_few
 from nemesis.targets.grudge import Link
 from nemesis.targets.selectors import Selector

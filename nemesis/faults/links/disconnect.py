@@ -12,8 +12,9 @@ from chaos.core.fault_nature import Colour, Hits
 from cluster.host import Capability, Host
 from cluster.hosts import interface
 from nemesis.faults.fault import Fact, Outcomes, Scene, on_each
-from nemesis.faults.links.link_fault import ACTION_TIMEOUT_S, LinkFault
+from nemesis.faults.links.link_fault import LinkFault
 from nemesis.faults.processes.machine_fault import machine_at
+from nemesis.faults.programs import ACTION_TIMEOUT_S
 from nemesis.proof import evidence
 from nemesis.targets.grudge import Link, all_links
 

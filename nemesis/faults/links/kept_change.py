@@ -17,8 +17,8 @@ from chaos.core.events import Evidence
 from cluster.host import Capability, Host
 from nemesis.faults.fault import Fact, Scene, on_each
 from nemesis.faults.links import kept_change_program
-from nemesis.faults.links.link_fault import ACTION_TIMEOUT_S, LinkFault
-from nemesis.faults.programs import Resident
+from nemesis.faults.links.link_fault import LinkFault
+from nemesis.faults.programs import ACTION_TIMEOUT_S, Resident
 from nemesis.proof.evidence import both, each_node
 from nemesis.targets.grudge import Link, all_links
 

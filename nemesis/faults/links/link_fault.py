@@ -13,10 +13,10 @@ from chaos.core.fault_nature import Hits
 from cluster.host import Capability, Host
 from cluster.network import packet_filter, probe_matrix
 from nemesis.faults.fault import Fault, Scene, on_each
+from nemesis.faults.programs import ACTION_TIMEOUT_S
 from nemesis.proof import evidence
 from nemesis.targets.grudge import Link, all_links, complement, links
 
-ACTION_TIMEOUT_S: Final = 30.0
 PROBES: Final = 20
 LOOKS: Final = 3
 """A look at links that should pass is repeated this often before a swallowed probe counts against the proof."""

@@ -24,7 +24,8 @@ from nemesis.faults.fault import Scene, on_each
 from nemesis.faults.links import sized_datagrams
 from nemesis.faults.links.blackhole import HELP
 from nemesis.faults.links.kept_change import Change, Command, KeptChange, device, said, tried
-from nemesis.faults.links.link_fault import ACTION_TIMEOUT_S, LOOKS
+from nemesis.faults.links.link_fault import LOOKS
+from nemesis.faults.programs import ACTION_TIMEOUT_S
 from nemesis.proof.evidence import beside_others, both, first_few
 from nemesis.targets.grudge import Link, all_links
 from nemesis.targets.selectors import Selector

@@ -22,8 +22,8 @@ from cluster.network import packet_filter
 from cluster.network.packet_filter import Rule
 from nemesis.faults.fault import Outcomes, Scene, on_each
 from nemesis.faults.links import packet_program
-from nemesis.faults.links.link_fault import ACTION_TIMEOUT_S, LinkFault
-from nemesis.faults.programs import Resident
+from nemesis.faults.links.link_fault import LinkFault
+from nemesis.faults.programs import ACTION_TIMEOUT_S, Resident
 from nemesis.targets.grudge import Grudge, touching
 from nemesis.targets.selectors import Selector
 

@@ -13,8 +13,8 @@ from chaos.core.clock import Deadline
 from chaos.core.events import Evidence
 from chaos.core.fault_nature import Colour
 from nemesis.faults.fault import Fact, Scene, Shape
-from nemesis.faults.links.link_fault import ACTION_TIMEOUT_S
 from nemesis.faults.load.client_fault import ClientFault, Living, Share, first_of
+from nemesis.faults.programs import ACTION_TIMEOUT_S
 from nemesis.proof.evidence import each_node
 from nemesis.targets.selectors import Selector
 

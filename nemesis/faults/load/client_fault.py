@@ -14,7 +14,7 @@ from chaos.core.fault_nature import Hits
 from cluster.host import Capability
 from cluster.nodes.process import COMMON
 from nemesis.faults.fault import Fault, LoadProcesses, Scene
-from nemesis.faults.links.link_fault import ACTION_TIMEOUT_S
+from nemesis.faults.programs import ACTION_TIMEOUT_S
 from nemesis.targets.selectors import Selector
 
 Share = Annotated[float, Meta(ge=0, le=1, description="the share of them; 0 does nothing")]

@@ -18,10 +18,9 @@ from chaos.core.events import Evidence
 from chaos.core.fault_nature import Colour
 from nemesis.faults.background import Background
 from nemesis.faults.fault import Scene, Shape
-from nemesis.faults.links.link_fault import ACTION_TIMEOUT_S
 from nemesis.faults.load import connections_program
 from nemesis.faults.load.client_fault import ClientFault, Share
-from nemesis.faults.programs import run_program
+from nemesis.faults.programs import ACTION_TIMEOUT_S, run_program
 from nemesis.targets.selectors import Selector
 
 KIND: Final = "connections"

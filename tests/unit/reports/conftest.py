@@ -13,8 +13,8 @@ from pages import PATIENCE_S, WIDE
 from cluster.doctor import find_chromium
 from reports import reporter
 from reports.folder import read_parts
-from reports.model import ReportData
 from reports.page.build import report_data
+from reports.page.model import ReportData
 
 FLAGS = [
     "--headless",

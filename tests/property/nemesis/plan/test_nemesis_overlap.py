@@ -12,10 +12,10 @@ from chaos.core.errors import UsageError
 from cluster.host import NodeSpec
 from cluster.network.packet_filter import Rule
 from nemesis.faults.active_faults import InForce
+from nemesis.plan.choose_targets import choose
 from nemesis.plan.nemesis_names import catalog
 from nemesis.plan.plan import Row, lanes
 from nemesis.plan.sequence import UNTIL, Step, Steps, plan_steps, round_s, rounds, scaled, times
-from nemesis.targets.resolve import choose
 from nemesis.targets.selectors import Selector
 from nemesis.targets.topology import Topology
 

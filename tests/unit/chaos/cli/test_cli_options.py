@@ -286,7 +286,7 @@ def test_the_plan_names_the_version() -> None:
 
 def test_a_pinned_row_hits_whom_it_hit(tmp_path: Path) -> None:
     from cluster.systems.minimq.system import MiniMQ
-    from nemesis.targets.resolve import choose
+    from nemesis.plan.choose_targets import choose
     from nemesis.targets.topology import Topology
 
     system, told = MiniMQ(), []

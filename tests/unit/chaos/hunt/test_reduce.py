@@ -10,8 +10,8 @@ from chaos.options.planning import drawn
 from chaos.options.resolve import experiment_of
 from chaos.options.tested import system_of
 from cluster.leaders import subjects_of
+from nemesis.plan.choose_targets import choose
 from nemesis.plan.plan_file import read_plan, write_plan
-from nemesis.targets.resolve import choose
 from nemesis.targets.topology import Topology
 
 

@@ -19,10 +19,10 @@ from nemesis.faults import faults_page, params, registry
 from nemesis.faults.fault import Fault
 from nemesis.faults.links.packet_loss import LossParams
 from nemesis.faults.registry import faults, faults_on
+from nemesis.plan.choose_targets import choose
 from nemesis.plan.nemesis_names import parse, words
 from nemesis.plan.plan import make_plan
 from nemesis.plan.plan_file import read_plan, write_plan
-from nemesis.targets.resolve import choose
 from nemesis.targets.topology import Topology
 
 KINDS = {"controller": "controller", "broker": "replica"}

@@ -13,12 +13,12 @@ from cluster.host import Capability, NodeSpec
 from cluster.systems.minimq.system import MiniMQ
 from nemesis.faults.registry import faults, faults_on
 from nemesis.plan.capabilities import lacking, unavailable
+from nemesis.plan.choose_targets import aim, choose
 from nemesis.plan.left_out import left_out
 from nemesis.plan.mix import faults_in, parse_mix
 from nemesis.plan.nemesis_names import catalog, parse
 from nemesis.plan.plan import make_plan
 from nemesis.plan.plan_file import read_plan
-from nemesis.targets.resolve import aim, choose
 from nemesis.targets.topology import Topology
 
 KINDS = {"namesrv": "other", "controller": "controller", "broker": "replica"}

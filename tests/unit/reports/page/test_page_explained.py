@@ -8,12 +8,12 @@ import synthetic
 
 from chaos.core.verdict import Anomaly, CheckResult, ErrorResult, Example, Results
 from reports.folder import read_parts
-from reports.model import AnomalyView, ReportData
 from reports.page import context
 from reports.page.build import report_data
 from reports.page.errors import OPEN, errors_of
 from reports.page.findings import anomaly_views, explained
 from reports.page.html import page
+from reports.page.model import AnomalyView, ReportData
 
 
 def views(name: str, example: Example, *, allowed: bool = False, promised: bool = False) -> tuple[AnomalyView, ...]:

@@ -12,9 +12,9 @@ import synthetic
 
 from chaos.core.errors import HistoryError
 from reports import reporter
-from reports.model import ReportData
 from reports.page import html
 from reports.page.html import embedded, marked, page, spaced
+from reports.page.model import ReportData
 
 VOID = {"meta", "link", "br", "wbr", "hr", "img", "input"}
 

@@ -5,11 +5,11 @@ import itertools
 import msgspec
 import synthetic
 
-from reports.model import ReportData
 from reports.node_logs import LogFile, LogLine
 from reports.page.html import breakable, page
 from reports.page.log_clues import ALIKE, MOST, log_clues
 from reports.page.logs import LogRow, logs_of
+from reports.page.model import ReportData
 from reports.page.panels import Band
 
 NAMES = ("b1", "b2", "c1")

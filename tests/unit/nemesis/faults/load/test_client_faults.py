@@ -18,8 +18,8 @@ from nemesis.faults.load.connections_program import address_of, connections
 from nemesis.faults.load.load_step import WATCH_S, LoadStep
 from nemesis.faults.load.reconnect_storm import ReconnectStorm, judge
 from nemesis.faults.params import read
+from nemesis.plan.choose_targets import choose
 from nemesis.plan.plan import make_plan
-from nemesis.targets.resolve import choose
 from nemesis.targets.targets import Targets
 from nemesis.targets.topology import Topology
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaos.options.amounts import BOUNDS, DAY_S, SEED, Amount, duration
+from chaos.core.amounts import BOUNDS, DAY_S, SEED, Amount, duration
 
 TIME = Amount("duration", 0, 30 * DAY_S, above=True)
 COUNT = Amount("count", 1, 10_000_000)

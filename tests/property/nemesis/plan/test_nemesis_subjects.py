@@ -9,11 +9,11 @@ from chaos.core.errors import UsageError
 from chaos.core.runinfo import Subject
 from cluster.host import NodeSpec
 from cluster.leaders import Lead
+from nemesis.plan.choose_targets import choose
 from nemesis.plan.left_out import left_out
 from nemesis.plan.nemesis_names import catalog, parse
 from nemesis.plan.plan import NO_LEADERS, make_plan
 from nemesis.plan.plan_file import read_plan, write_plan
-from nemesis.targets.resolve import choose
 from nemesis.targets.selectors import Selector
 from nemesis.targets.topology import Topology
 
