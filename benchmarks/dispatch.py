@@ -20,7 +20,7 @@ from runs import Job, of_command, parser, run_series
 
 from chaos.core.clock import NS_PER_S
 from chaos.models.log.words import FINAL
-from checkers.assumptions import LAG_NS, LATE_SHARE
+from checkers.history.lateness import LAG_NS, LATE_SHARE
 
 ROWS = DATA / "dispatch.jsonl"
 PAGE = ROOT / "docs" / "results" / "dispatch.md"

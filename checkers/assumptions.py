@@ -12,7 +12,6 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from chaos.core.clock import NS_PER_S
 from chaos.core.history import workers_among
 from chaos.core.name_lists import listed
 from chaos.core.op import Type
@@ -24,14 +23,13 @@ from checkers.anomalies.findings import Finding, anomaly, counted, examples, num
 from checkers.cluster.campaign import missing_failover
 from checkers.history.check import OfEachKey
 from checkers.history.check_input import Context, QueueShard
+from checkers.history.lateness import LAG_NS, LATE_SHARE
 from checkers.history.words import words_of
 from checkers.recovery.missing_nodes import is_explained
 
 ENOUGH: Final = 10
 """Ok operations of each kind in the mix, below which a run shows nothing of that kind."""
 
-LAG_NS: Final = NS_PER_S // 4
-LATE_SHARE: Final = 0.01
 SKIP_REASONS: Final = 2
 
 

@@ -100,6 +100,16 @@ def anomaly(name: str, finding: Finding, context: Context) -> Anomaly:
     return Anomaly(count=finding.count, allowed=promised and covered, examples=finding.examples)
 
 
+def combined(left: Anomaly, right: Anomaly) -> Anomaly:
+    """One anomaly that two checks found."""
+    return msgspec.structs.replace(
+        left,
+        count=left.count + right.count,
+        allowed=left.allowed and right.allowed,
+        examples=(*left.examples, *right.examples)[:EXAMPLES],
+    )
+
+
 def counted(number: int, noun: str) -> str:
     """``1 message``, ``3 messages``."""
     plural = noun[:-1] + "ies" if noun.endswith("y") and noun[-2] not in "aeiou" else noun + "s"

@@ -7,7 +7,7 @@ a queue was not served again after an earlier fault, and where the load itself f
 """
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -31,13 +31,12 @@ from checkers.anomalies.findings import (
 )
 from checkers.history.check import OfEachKey
 from checkers.history.check_input import Context, QueueShard
+from checkers.history.lateness import LAG_NS
 from checkers.history.timeline import FaultSpan
 from checkers.history.words import words_of
 from checkers.recovery.quiet_stretches import QUIET_RATE, quiet_ns
 from checkers.recovery.refusals import unserved_beside_a_leader
 from checkers.recovery.service import Sent, sent_of, silences
-
-LAG_NS: Final = NS_PER_S // 4
 
 
 class ProgressSummary(Findings, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """No delayed message is given to anybody before its time (SEMANTICS 20).
 
 Judged by the end of the read that returned it, against the instant its sender named less what the system declares, and
-less what the brokers' clocks were ahead of the sender's (``checkers.consumers.clock_skew``). So a message that was
+less what the brokers' clocks were ahead of the sender's (``checkers.history.clock_skew``). So a message that was
 given away early by less than the read took is not noticed, and none is called early that was not. How late a message
 comes is no business of this check.
 """
@@ -28,9 +28,9 @@ from checkers.anomalies.findings import (
     seconds_text,
     told,
 )
-from checkers.consumers.clock_skew import replicas_skew
 from checkers.history.check import OfEachKey
 from checkers.history.check_input import Context, QueueShard
+from checkers.history.clock_skew import replicas_skew
 from checkers.history.columns import Ints
 from checkers.history.log import Log
 

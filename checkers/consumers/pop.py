@@ -34,11 +34,11 @@ from checkers.anomalies.findings import (
     seconds_text,
     told,
 )
-from checkers.consumers.clock_skew import replicas_skew
 from checkers.consumers.pop_leases import NOBODY, Leases
 from checkers.consumers.pop_strays import strays
 from checkers.history.check import OfEachKey
 from checkers.history.check_input import Context, QueueShard
+from checkers.history.clock_skew import replicas_skew
 from checkers.history.columns import Ints, Mask
 from checkers.log.final_reads import drain_of
 

@@ -15,11 +15,11 @@ import msgspec
 from chaos.core.errors import HistoryError
 from chaos.core.series import Series
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, FaultResult, Headline, Results, Steady, merged
-from checkers.anomalies import headline
 from checkers.anomalies.catalogue import rank
-from checkers.anomalies.findings import Finding, Findings, added
+from checkers.anomalies.findings import Finding, Findings, added, combined
 from checkers.assumptions import Traffic, ended, named_counts, skipped_words
 from checkers.cluster.campaign import failovers
+from checkers.engine import headline
 from checkers.engine.installed_checks import Panel
 from checkers.history.check import Check, Examiner, HasHeadline, Held, Telling, TellsWhatHeld
 from checkers.history.check_input import Context, QueueShard
@@ -163,7 +163,7 @@ def _grouped(rows: Sequence[CheckResult], summaries: Mapping[str, Any]) -> tuple
     ]
     every: dict[str, Anomaly] = {}
     for name, one in (item for row in marked for item in row.anomalies.items()):
-        every[name] = headline.together(every[name], one) if name in every else one
+        every[name] = combined(every[name], one) if name in every else one
     return marked, dict(sorted(every.items(), key=lambda item: rank(item[0])))
 
 

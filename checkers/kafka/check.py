@@ -14,12 +14,11 @@ import numpy as np
 
 from chaos.core.verdict import UNKNOWN, Valid
 from chaos.formats.kafka_columns import KafkaColumns
-from checkers.cycles import graph
-from checkers.cycles.first_cycle import named
-from checkers.cycles.search import BUDGET, Graph, OverBudgetError, Part, graph_of, parts
 from checkers.history.columns import Ints
-from checkers.kafka import explain, per_log
+from checkers.kafka import explain, graph, per_log
 from checkers.kafka.case_counts import Case, CaseCounts, Cases
+from checkers.kafka.cycle_search import BUDGET, Graph, OverBudgetError, Part, graph_of, parts
+from checkers.kafka.first_cycle import named
 from checkers.kafka.log import Values
 from checkers.kafka.names import CYCLES, Via, allowed
 from checkers.kafka.per_log import Options, Summary

@@ -10,9 +10,9 @@ import numpy as np
 
 from chaos.core.name_lists import listed
 from chaos.formats.kafka_columns import KafkaColumns, Mop
-from checkers.cycles.paths import cycle
-from checkers.cycles.search import Graph, Part, Step
 from checkers.kafka.case_counts import Case
+from checkers.kafka.cycle_search import Graph, Part, Step
+from checkers.kafka.paths import cycle
 from checkers.kafka.rows import Records
 
 Body = tuple[Any, ...]

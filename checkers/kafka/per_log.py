@@ -11,9 +11,8 @@ import numpy as np
 
 from chaos.core.op import Type
 from chaos.formats.kafka_columns import KafkaF, Mop
-from checkers.cycles import graph
 from checkers.history.columns import Ints
-from checkers.kafka import content, order, realtime
+from checkers.kafka import content, graph, order, realtime
 from checkers.kafka.case_counts import Case, Cases
 from checkers.kafka.log import Log, Values
 from checkers.kafka.rows import Records, Shard

@@ -15,9 +15,9 @@ import numpy as np
 
 from chaos.core.op import Type
 from chaos.formats.kafka_columns import KafkaColumns, KafkaF, Mop, Mops, Ops
-from checkers.cycles.graph import Edges
 from checkers.history.columns import Ints
 from checkers.kafka import per_log
+from checkers.kafka.graph import Edges
 from checkers.kafka.log import Values
 from checkers.kafka.per_log import Summary
 from checkers.kafka.rows import Records, shards

@@ -18,8 +18,8 @@ from chaos.core.op import Type
 from chaos.core.runinfo import Subject
 from chaos.models.log.words import FINAL, POPS, F
 from checkers.anomalies.findings import counted, node_name
-from checkers.consumers.clock_skew import replicas_skew
 from checkers.history.check_input import Context, QueueShard
+from checkers.history.clock_skew import replicas_skew
 from checkers.history.columns import Ints, among
 from checkers.history.leadership import LEADER
 from checkers.history.log import Log

@@ -22,10 +22,10 @@ from chaos.models.log.words import MODEL as LOG
 from checkers.anomalies.attribution import reign_words
 from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import Finding, anomaly, counted, examples, numbers, seconds_text, told
-from checkers.assumptions import LAG_NS, LATE_SHARE
 from checkers.history.check import OfEachKey
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints
+from checkers.history.lateness import LAG_NS, LATE_SHARE
 from checkers.history.leadership import Reign
 from checkers.history.timeline import FaultSpan
 from checkers.history.words import words_of

@@ -24,6 +24,7 @@ from checkers.anomalies.findings import Finding, anomaly, counted, examples, nod
 from checkers.history.check import OfEachKey
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, Mask, runs
+from checkers.history.lateness import LAG_NS
 from checkers.history.timeline import FaultSpan
 from checkers.history.words import words_of
 from checkers.recovery.answerable import answerable
@@ -32,7 +33,6 @@ from checkers.recovery.refusals import refused_by_design
 
 IN_A_ROW: Final = 3
 STRETCH_NS: Final = NS_PER_S
-LAG_NS: Final = NS_PER_S // 4
 ON_ITS_WAY_NS: Final = NS_PER_S // 4
 """An operation that is out for longer was already late before the fault."""
 

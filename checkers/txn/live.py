@@ -10,8 +10,7 @@ from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult
 from chaos.models.transactions.words import CHANGES, MODEL, UNTOLD
 from checkers.anomalies.catalogue import named
-from checkers.anomalies.findings import counted, numbers, told
-from checkers.anomalies.headline import together
+from checkers.anomalies.findings import combined, counted, numbers, told
 from checkers.history.check import Held, OfEachKey
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.words import words_of
@@ -103,7 +102,7 @@ class TransactionsCheck(OfEachKey):
         """Add two spaces."""
         anomalies = dict(left.anomalies)
         for name, one in right.anomalies.items():
-            anomalies[name] = together(anomalies[name], one) if name in anomalies else one
+            anomalies[name] = combined(anomalies[name], one) if name in anomalies else one
         return TransactionSummary(
             anomalies=anomalies,
             doubts=(*left.doubts, *right.doubts),

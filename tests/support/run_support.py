@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from repository import ROOT
 
-from checkers.assumptions import LATE_SHARE
+from checkers.history.lateness import LATE_SHARE
 
 FAULTS = ("random-partition", "random-kill", "random-loss", "major-suspend")
 ROCKETMQ_FAULTS = ("--time-limit", "60", "--fault-interval", "10", "--fault-duration", "20")

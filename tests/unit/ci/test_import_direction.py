@@ -83,14 +83,22 @@ def test_packages_import_only_what_the_house_allows(package: str) -> None:
     assert wrong == []
 
 
-def circle_of(paths: list[Path], root: Path) -> list[str]:
-    """The modules of a circle of imports, also of such inside functions; empty if there is none."""
+def circle_of(paths: list[Path], root: Path, *, of_rooms: bool = False) -> list[str]:
+    """A circle of imports, also of such inside functions; empty if there is none.
+
+    ``of_rooms``: between folders. What stands beside folders, such as ``cluster/host.py``, is a room of its own.
+    """
     names = {".".join(path.relative_to(root).with_suffix("").parts): path for path in paths}
-    graph = {
-        module: {name if name in names else name.rpartition(".")[0] for name in imported(path)}
-        & names.keys() - {module}
-        for module, path in names.items()
-    }
+    with_folders = {folder for path in paths for folder in path.parent.parents}
+
+    def room(module: str) -> str:
+        alone = not of_rooms or names[module].parent in with_folders
+        return module if alone else module.rpartition(".")[0]
+
+    graph: dict[str, set[str]] = {}
+    for module, path in names.items():
+        found = {name if name in names else name.rpartition(".")[0] for name in imported(path)} & names.keys()
+        graph.setdefault(room(module), set()).update({room(name) for name in found} - {room(module)})
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -100,6 +108,20 @@ def circle_of(paths: list[Path], root: Path) -> list[str]:
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
     assert circle_of([path for path in modules() if path.name != "__init__.py"], ROOT) == []
+
+
+def test_no_rooms_import_each_other_in_a_circle() -> None:
+    assert circle_of([path for path in modules() if path.name != "__init__.py"], ROOT, of_rooms=True) == []
+
+
+def test_a_circle_of_rooms_is_seen_where_modules_have_none(tmp_path: Path) -> None:
+    paths = [tmp_path / "chaos" / name for name in ("a/one.py", "a/two.py", "b/three.py", "four.py")]
+    imports = ("from chaos.b import three\n", "", "import chaos.a.two\nimport chaos.four\n", "import chaos.a.two\n")
+    for path, text in zip(paths, imports, strict=True):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    assert circle_of(paths, tmp_path) == []
+    assert set(circle_of(paths, tmp_path, of_rooms=True)) == {"chaos.a", "chaos.b"}
 
 
 def test_a_circle_through_a_function_is_seen(tmp_path: Path) -> None:

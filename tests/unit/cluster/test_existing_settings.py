@@ -8,7 +8,7 @@ from rocketmq_view import view_of
 
 from chaos.core.errors import DeployError
 from chaos.testing.history_files import RunLiteral, run_info
-from checkers.anomalies import headline
+from checkers.engine import headline
 from checkers.history.check_input import Context
 from checkers.history.timeline import timeline_of
 from cluster.systems.minimq import effects as minimq

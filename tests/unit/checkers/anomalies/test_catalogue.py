@@ -60,7 +60,7 @@ def test_every_anomaly_of_a_run_has_a_history_that_shows_it():
             ("id-given-twice", "id-out-of-order"),
             "tests/unit/checkers/coordination/test_distinct_ids.py",
         ),
-        **dict.fromkeys(("wrong-total", "negative-balance"), "tests/unit/checkers/objects/test_live_bank.py"),
+        **dict.fromkeys(("wrong-total", "negative-balance"), "tests/unit/checkers/txn/test_live_bank.py"),
         **dict.fromkeys(("long-fork", "key-order-cycle"), "tests/unit/checkers/txn/test_live_registers.py"),
         **dict.fromkeys(
             ("lock-held-twice", "write-after-loss", "token-not-rising"),

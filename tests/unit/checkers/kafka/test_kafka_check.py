@@ -8,11 +8,11 @@ from kafka_histories_small import OPEN_SEND, acked, assigned, history, invoke, p
 from kafka_literals import columns
 
 from chaos.core.verdict import UNKNOWN
-from checkers.cycles.graph import Edges
 from checkers.cycles.hash_order import first_of
-from checkers.cycles.search import OverBudgetError, graph_of
 from checkers.kafka.check import canonical, check
+from checkers.kafka.cycle_search import OverBudgetError, graph_of
 from checkers.kafka.explain import sentence
+from checkers.kafka.graph import Edges
 from checkers.kafka.minimise import minimised
 from checkers.kafka.names import MISSED
 from checkers.kafka.rows import Records

@@ -16,8 +16,8 @@ import numpy as np
 
 from chaos.core.op import Type
 from checkers.cycles.components import Arrows, components, joined
-from checkers.cycles.graph import Edges
 from checkers.history.columns import Ints
+from checkers.kafka.graph import Edges
 from checkers.kafka.rows import NEVER, Records
 
 BUDGET: Final = 100_000_000

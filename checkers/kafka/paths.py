@@ -11,8 +11,8 @@ from typing import Final
 import numpy as np
 
 from chaos.core.op import Type
-from checkers.cycles.search import Graph, Part, Step
 from checkers.history.columns import Ints
+from checkers.kafka.cycle_search import Graph, Part, Step
 from checkers.kafka.rows import NEVER
 
 STEPS: Final = 300_000

@@ -14,11 +14,11 @@ from typing import Final
 import numpy as np
 
 from chaos.core.op import Type
-from checkers.cycles.graph import Edges
 from checkers.cycles.reference_cycle import OutOfStepsError, reference_cycle
-from checkers.cycles.search import Graph, Part, Step
 from checkers.cycles.shapes import Budget, Relation, Shape, steps_of
 from checkers.history.columns import Ints
+from checkers.kafka.cycle_search import Graph, Part, Step
+from checkers.kafka.graph import Edges
 from checkers.kafka.rows import NEVER, Records
 
 STEPS: Final = 300_000

@@ -7,13 +7,11 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-import msgspec
-
 from chaos.core.name_lists import listed
 from chaos.core.runinfo import Promises
 from chaos.core.verdict import Anomaly, Headline
 from checkers.anomalies.catalogue import kind_of, rank
-from checkers.anomalies.findings import EXAMPLES, Finding, Range, counted
+from checkers.anomalies.findings import Finding, Range, counted
 from checkers.assumptions import skipped_words
 from checkers.cluster.campaign import campaign_words
 from checkers.history.check import Held, Telling
@@ -25,16 +23,6 @@ ASSUMPTIONS: Final = "12"
 
 Teller = Callable[[str, int], Telling | None]
 """How a check tells so many occurrences of one of its anomalies; None: by the first example."""
-
-
-def together(left: Anomaly, right: Anomaly) -> Anomaly:
-    """One anomaly that two checks found."""
-    return msgspec.structs.replace(
-        left,
-        count=left.count + right.count,
-        allowed=left.allowed and right.allowed,
-        examples=(*left.examples, *right.examples)[:EXAMPLES],
-    )
 
 
 def _assumed(name: str) -> bool:
