@@ -49,11 +49,11 @@ nightly: $(VENV)/.ready-test
 	@$(BIN)/chaos matrix smoke --store $(STORE) $(ARGS); code=$$?; \
 	echo "index.html, junit.xml and summary.md are in $(STORE)/matrix-smoke"; exit $$code
 
-# Every system with most of its workloads under one fault, over an hour; FAULT is yours to change. The exit code and the
-# folder are those of `chaos matrix systems`.
+# Every system with what it is used for most under one fault, about half an hour; FAULT is yours to change. The exit code
+# and the folder are those of `chaos matrix every-system`.
 FAULT ?= random-partition
 test-systems: $(VENV)/.ready-test
-	$(BIN)/chaos matrix systems --only '*$(FAULT)*' --store $(STORE) $(ARGS)
+	$(BIN)/chaos matrix every-system --only '*$(FAULT)*' --store $(STORE) $(ARGS)
 
 # Real systems on Docker under each kind of fault; the engine: .ci/engine, where none runs.
 test-backends: $(VENV)/.ready-test
