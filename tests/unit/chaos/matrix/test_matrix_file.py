@@ -133,7 +133,7 @@ def test_excluding_everything_is_refused_and_so_is_a_file_without_axes():
         jobs_of(matrix(TEXT + "- {nemesis: [leader-kill, random-loss@broker+controller]}\n"))
     with pytest.raises(UsageError, match="no axes"):
         matrix("name: x\n")
-    with pytest.raises(UsageError, match="shipped: kafka-unsafe, pulsar-unsafe, rocketmq-raft"):
+    with pytest.raises(UsageError, match="shipped: every-system, kafka-unsafe, pulsar-unsafe, rocketmq-raft"):
         read_matrix("no-such-thing")
 
 
