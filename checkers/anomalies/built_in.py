@@ -42,7 +42,7 @@ STRONGEST_FIRST: Final = (
     ),
     kind(
         "G1a",
-        ("failed send that was read", "failed sends that were read"),
+        ("failed write that was read", "failed writes that were read"),
         "a message or value whose write had failed for certain, or that nobody committed, and a read returned it",
         "what was refused for certain is never read",
         rule="5",
