@@ -1,6 +1,5 @@
 """A node on the loopback that speaks DLedger's requests, and its observer: they answer what a test says."""
 
-import asyncio
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
@@ -32,25 +31,13 @@ class FakeNode(LoopbackServer):
     def __init__(self, answer):
         self.answer = answer
         self.asked = []
-        self.connections = 0
-        self.paused = False
 
     def linked(self, port):
-        self._serving = []
-        self.resumed = asyncio.Event()
         self.ledger = Ledger("n2", "127.0.0.1", port)
         return self.ledger
 
-    async def heard_out(self):
-        """Wait until all that was sent on connections that have ended is read."""
-        await asyncio.gather(*self._serving)
-
     async def answer_on(self, reader, writer):
-        self._serving.append(asyncio.current_task())
-        self.connections += 1
         frames = FrameBuffer()
-        if self.paused:
-            await self.resumed.wait()
         while data := await reader.read(1 << 16):
             for request in frames.feed(data):
                 fields = msgspec.json.decode(request.body)

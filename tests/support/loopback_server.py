@@ -5,7 +5,13 @@ import contextlib
 
 
 class LoopbackServer:
-    """Comes and goes by ``async with``. A subclass says how it answers on a connection, and makes our link to it."""
+    """Comes and goes by ``async with``. A subclass says how it answers on a connection, and makes our link to it.
+
+    One that is ``paused`` reads nothing until ``resumed`` is set. ``connections``: how many there have been.
+    """
+
+    paused = False
+    connections = 0
 
     def linked(self, port):
         """What is to be closed before the server: our link to it."""
@@ -16,7 +22,8 @@ class LoopbackServer:
         raise NotImplementedError
 
     async def __aenter__(self):
-        self._writers = []
+        self._writers, self._serving = [], []
+        self.resumed = asyncio.Event()
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         self.port = self._server.sockets[0].getsockname()[1]
         self.link = self.linked(self.port)
@@ -41,7 +48,15 @@ class LoopbackServer:
         for writer in self._writers:
             writer.transport.abort()
 
+    async def heard_out(self):
+        """Wait until all that was sent on connections that have ended is read."""
+        await asyncio.gather(*self._serving)
+
     async def _serve(self, reader, writer):
         self._writers.append(writer)
+        self._serving.append(asyncio.current_task())
+        self.connections += 1
+        if self.paused:
+            await self.resumed.wait()
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             await self.answer_on(reader, writer)

@@ -1,6 +1,5 @@
 """A server on the loopback that speaks NATS, and one that shows its state over HTTP: they answer what a test says."""
 
-import asyncio
 from typing import NamedTuple
 
 import msgspec
@@ -64,25 +63,13 @@ class FakeNats(LoopbackServer):
         self.answer = answer
         self.asked = []
         self.said = []
-        self.connections = 0
-        self.paused = False
         self.pings = pings
         self._names = {}
 
     def linked(self, port):
-        self._serving = []
-        self.resumed = asyncio.Event()
         return JetStream("127.0.0.1", port)
 
-    async def heard_out(self):
-        """Wait until all that was sent on connections that have ended is read."""
-        await asyncio.gather(*self._serving)
-
     async def answer_on(self, reader, writer):
-        self._serving.append(asyncio.current_task())
-        self.connections += 1
-        if self.paused:
-            await self.resumed.wait()
         writer.write(INFO)
         while True:
             line = (await reader.readuntil(b"\r\n")).decode().strip()

@@ -1,6 +1,5 @@
 """A broker on the loopback that speaks Pulsar's protocol as far as clients and probes here ask."""
 
-import asyncio
 import struct
 
 import msgspec
@@ -58,26 +57,14 @@ class FakeBroker(LoopbackServer):
         self.heard = heard
         self.asked = []
         self.commands = []
-        self.connections = 0
-        self.paused = False
 
     def linked(self, port):
-        self._serving = []
-        self.resumed = asyncio.Event()
         self.way = Way("127.0.0.1", port, topic="t-3")
         return self.way
 
-    async def heard_out(self):
-        """Wait until all that was sent on connections that have ended is read."""
-        await asyncio.gather(*self._serving)
-
     async def answer_on(self, reader, writer):
-        self._serving.append(asyncio.current_task())
         self.heard(writer)
-        self.connections += 1
         data = bytearray()
-        if self.paused:
-            await self.resumed.wait()
         while came := await reader.read(1 << 16):
             data += came
             for one in commands_in(data):

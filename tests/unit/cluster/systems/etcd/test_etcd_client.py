@@ -16,6 +16,8 @@ from chaos.models.coordination import unique_ids
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.objects.answers import Found
+from cluster.systems._shared.link import NO_ANSWER
+from cluster.systems._shared.routing import Route, Served
 from cluster.systems.etcd.client import NUMBERS, EtcdClient
 from cluster.systems.etcd.members import Members
 from cluster.systems.etcd.system import Etcd
@@ -165,3 +167,46 @@ def test_an_id_is_the_revision_of_a_put(answer, out):
     said, asked = run([op(unique_ids.F.GENERATE)], {PUT: answer})
     assert said == [out]
     assert asked == [(PUT, {"key": coded(f"{MARK}/ids/3"), "value": ""})], "one request, whatever is answered"
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        op(register.F.READ),
+        op(register.F.WRITE, register.Write(value=4)),
+        op(register.F.CAS, register.Cas(expected=2, value=4)),
+        op(sets.F.ADD, sets.Add(element=7)),
+        op(unique_ids.F.GENERATE),
+    ],
+    ids=lambda one: type(one.f).__module__.rpartition(".")[2] + one.f.word,
+)
+def test_a_paused_member_gets_each_request_once(one):
+    """It reads nothing until the operation is over; then it finds one request, and the next on another connection."""
+
+    async def scenario():
+        async with Member() as member:
+            member.paused, out = True, []
+            client = EtcdClient(view_of(Etcd()), -1, 8, seed=1)
+            client._links = dict.fromkeys(("n1", "n2", "n3"), member.gateway)
+            client._route._source = Fixed()
+            for _ in range(2):
+                with pytest.raises((Definite, Indefinite)) as error:
+                    await client.invoke(msgspec.structs.replace(one, deadline_ns=now_ns() + NS_PER_S // 12), Received())
+                out.append(str(error.value))
+            await client.close()
+            member.gateway.close()
+            member.resumed.set()
+            await member.heard_out()
+            return out, len(member.asked), member.connections
+
+    assert asyncio.run(scenario()) == ([NO_ANSWER] * 2, 2, 2)
+
+
+class Fixed:
+    """A route that is always the same."""
+
+    async def ask(self, deadline_ns):
+        return Route((Served("n1", ()),))
+
+    def close(self):
+        pass

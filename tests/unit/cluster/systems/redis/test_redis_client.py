@@ -14,6 +14,7 @@ from chaos.models.coordination import unique_ids
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.objects.answers import Found
+from cluster.systems._shared.link import NO_ANSWER
 from cluster.systems._shared.routing import Route, Served
 from cluster.systems.redis.client import RedisClient
 from cluster.systems.redis.system import Redis
@@ -146,3 +147,31 @@ def test_reads_may_be_asked_of_a_servers_own_copy():
 def test_keys_of_a_cluster_carry_the_tag_of_their_shard():
     keys = [run(op(register.F.READ, key=key), by(GETEX=None), cluster__mode="cluster")[2][0][0][1] for key in (0, 1, 2)]
     assert keys == [f"{{{tag}}}/{MARK}/registers/{key}" for key, tag in enumerate(("3", "1", "0"))]
+
+
+@pytest.mark.parametrize(
+    "one",
+    [READ, WRITE, CAS, op(sets.F.ADD, sets.Add(element=7)), op(counter.F.READ), op(unique_ids.F.GENERATE)],
+    ids=lambda one: type(one.f).__module__.rpartition(".")[2] + one.f.word,
+)
+def test_a_paused_server_gets_each_request_once(one):
+    """It reads nothing until the operation is over; then it finds one request, and the next on another connection."""
+
+    async def scenario():
+        async with FakeServer(lambda _: None) as server:
+            server.paused, out = True, []
+            view = view_of(Redis())
+            client = RedisClient(view, -1, 8, seed=1)
+            client._links = {node.name: server.link for node in view.nodes}
+            client._route._source = Fixed(1)
+            for _ in range(2):
+                with pytest.raises((Definite, Indefinite)) as error:
+                    await client.invoke(msgspec.structs.replace(one, deadline_ns=now_ns() + NS_PER_S // 12), Received())
+                out.append(str(error.value))
+            await client.close()
+            server.link.close()
+            server.resumed.set()
+            await server.heard_out()
+            return out, len(server.asked), server.connections
+
+    assert asyncio.run(scenario()) == ([NO_ANSWER] * 2, 2, 2)
