@@ -38,6 +38,18 @@ def test_kafka_samples_are_judged_alike(ww_deps):
     assert {results.valid for results in here} >= {True, False}
 
 
+@pytest.mark.parametrize("model", ["list-append", "rw-register"])
+def test_samples_of_transactions_are_judged_alike(model):
+    samples = sorted((DATA / "txn").glob(f"{'la' if model == 'list-append' else 'rw'}-*.edn"))
+    question = Question(format="jepsen", model=model)
+    here = judging.judge_imported(samples, question, "local")
+    there = judging.judge_imported(samples, question, "spark")
+    assert len(samples) > 20
+    assert {results.engine for results in there} == {"spark"}
+    assert [comparable(one) for one in there] == [comparable(one) for one in here]
+    assert {results.valid for results in here} >= {True, False}
+
+
 def test_a_large_file_is_several_tasks_and_small_ones_are_one_each(monkeypatch):
     kinds = []
     perform = engine._run
