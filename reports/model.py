@@ -132,8 +132,8 @@ class ExampleView(msgspec.Struct, frozen=True, kw_only=True):
     name and a value each, to be copied and searched for. ``mark``: its place among the marks of the time axis.
     ``ring``: the circle of operations that all come before each other, ``edges`` the kind and the reason of each arrow.
     ``unplaced``: the operation without which the others have an order, in words, and ``order`` that order; empty where
-    none was looked for. ``command``: prints the history around it. ``about``: what it can be found by, as texts. ``log_clues``: the lines of
-    nodes' logs that say most about it.
+    none was looked for. ``command``: prints the history around it. ``about``: what it can be found by, as texts.
+    ``log_clues``: the lines of nodes' logs that say most about it.
     """
 
     anchor: str

@@ -190,7 +190,7 @@ class ObjectCheck(OfEachKey):
         fit = f"All answers of {counted(keys, words.key)} fit the {words.changes_of(acked)}"
         return Held(first=f"{fit} that were acknowledged")
 
-    def conclude(self, summary: ObjectAnswers | None, context: Context) -> CheckResult:
+    def conclude(self, summary: ObjectAnswers | None, context: Context) -> CheckResult:  # noqa: ARG002 - told key by key
         """The row of the verdict table."""
         if summary is None:
             return CheckResult(name=self.name, valid=UNKNOWN, found="nothing", reason=f"{self.name}: no operation")

@@ -73,7 +73,7 @@ class Examples:
         )
 
     def _blamed(self, instance: Instance) -> int:
-        """The transaction that was answered wrongly: the first; of a circle the last to be answered, which closed it."""
+        """The transaction that was answered wrongly: the first; of a circle the last answered one, which closed it."""
         if not instance.steps:
             return instance.transactions[0]
         complete, kind = self._t.complete, self._t.type

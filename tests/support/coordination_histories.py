@@ -3,10 +3,10 @@
 ``model``: whose words the operations have. ``ops``: each with ``at`` (seconds: asked, answered), a word with its
 argument, and ``ok``, ``fail``, ``info`` with its error, or nothing for an operation without an end; ``given`` is what
 the client was given, ``p`` its process and ``client``, ``key`` the object, ``deadline`` in seconds, ``node`` who
-answered, b1 if it is not said; ``settings`` those of the run. ``recovers_within_s``: as it is promised. ``faults``: from
-when to when each was in force, its kind if it is no kill, and its node if it is not b1. ``leaders``: when which epoch of
-b1's lead was heard; without it nothing has a leader. ``expect``: the row of the check; ``look_at`` and ``blames``: the
-nodes and the fault that the headline names.
+answered, b1 if it is not said; ``settings`` those of the run. ``recovers_within_s``: as it is promised. ``faults``:
+from when to when each was in force, its kind if it is no kill, and its node if it is not b1. ``leaders``: when which
+epoch of b1's lead was heard; without it nothing has a leader. ``expect``: the row of the check; ``look_at`` and
+``blames``: the nodes and the fault that the headline names.
 """
 
 import itertools

@@ -58,9 +58,7 @@ def test_a_line_leads_to_the_node_that_answered_and_nothing_is_drawn_twice(
 
 
 @pytest.mark.parametrize("kind", LITERALS)
-def test_filters_find_the_example_by_its_node_and_its_fault(
-    open_page: Open, pages: dict[str, Path], kind: str
-) -> None:
+def test_filters_find_the_example_by_its_node_and_its_fault(open_page: Open, pages: dict[str, Path], kind: str) -> None:
     page = open_page(pages[kind])
     for name, value in (("node", "b2"), ("fault", "1")):
         page.select_option(f"#filter-{name}", value)

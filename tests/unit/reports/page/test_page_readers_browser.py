@@ -36,9 +36,7 @@ def register(folder: Path) -> str:
     found = parts.results.anomalies["nonlinearizable"]
     (example,) = found.examples
     guilty = {**example.ops[0], "what": f"{example.ops[0]['what']} {HOSTILE}"}
-    hostile = msgspec.structs.replace(
-        example, sentence=f"{example.sentence} {HOSTILE}", ops=(guilty, *example.ops[1:])
-    )
+    hostile = msgspec.structs.replace(example, sentence=f"{example.sentence} {HOSTILE}", ops=(guilty, *example.ops[1:]))
     anomalies = {"nonlinearizable": msgspec.structs.replace(found, examples=(hostile,))}
     run = msgspec.structs.replace(parts.run, workload=HOSTILE, settings={HOSTILE: HOSTILE})
     results = msgspec.structs.replace(parts.results, anomalies=anomalies)
@@ -148,6 +146,11 @@ def test_hostile_values_are_shown_as_they_are_and_do_nothing(open_page: Open, pa
 def test_an_object_is_told_with_its_own_words(open_page: Open, pages: dict[str, Path]) -> None:
     page = open_page(pages["register"])
     told = page.inner_text("#anomaly-nonlinearizable")
-    for part in ("write k4 2", "read k4 -> 1", "every operation takes effect at one moment", "docs/reference/models.md"):
+    for part in (
+        "write k4 2",
+        "read k4 -> 1",
+        "every operation takes effect at one moment",
+        "docs/reference/models.md",
+    ):
         assert part in told
     assert page.locator("#filter-key").evaluate("e => e.closest('label').textContent").startswith("register")
