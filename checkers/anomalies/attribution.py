@@ -8,6 +8,8 @@ claim a cause: a fault that is named came before, and no more is said.
 
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
 from chaos.core.name_lists import listed
@@ -211,6 +213,31 @@ def actor_of(shard: QueueShard, context: Context, op: int, *, leads: bool = Fals
     node = node_name(context, int(ops.node[op]))
     subject = context.subject_of(shard.key)
     return actor(context, node, at_ns, since_ns=invoke_ns, leads=leads, later=later, subject=subject)
+
+
+def blamed_example(
+    shard: QueueShard, context: Context, op: int, sentence: str, *, what: str = "", later: bool = False, **facts: Any
+) -> Example:
+    """An occurrence that an operation shows: its sentence ends with who answered it, and under or after which fault.
+
+    Its ``at_ns`` is when the operation was sent: operations are listed by that.
+
+    Args:
+        shard: the operation's key.
+        context: faults and leaders.
+        op: the one that was answered wrongly, or whose answer did not hold.
+        sentence: what is wrong.
+        what: the operation in words, where it is not the one that the sentence is about.
+        later: see ``blamed``.
+        facts: the other fields.
+    """
+    who = actor_of(shard, context, op, later=later)
+    asked_ns, kind = int(shard.ops.invoke[op]), Type(int(shard.ops.type[op]))
+    at = seconds_text(context, asked_ns) if kind is Type.INFO else when(shard, context, op)
+    did = "was asked" if kind is Type.INFO else "answered"
+    told = " ".join(filter(None, (did, f"for {what}" if what and kind is Type.INFO else what, "at", at)))
+    example = who.example(f"{sentence}; {who.subject} {told}{who.then}", key=shard.key, **facts)
+    return msgspec.structs.replace(example, at_ns=asked_ns)
 
 
 def when(shard: QueueShard, context: Context, op: int) -> str:

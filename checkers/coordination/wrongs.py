@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from chaos.core.verdict import Example
+from checkers.anomalies.attribution import blamed_example
 from checkers.anomalies.findings import Finding, Findings, examples, findings, told
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.words import words_of
@@ -32,11 +33,13 @@ def findings_of(
 
 
 def examples_of(shard: QueueShard, context: Context, wrong: Iterable[Wrong]) -> Iterator[Example]:
-    """Each as its operations and a sentence, made when it is asked for."""
+    """Each as its operations, the one that was answered wrongly first, and a sentence; made when it is asked for."""
     for one in wrong:
-        yield Example(
-            sentence=f"{words_of(context.run).key} {shard.key}: {one.sentence}",
-            key=shard.key,
-            at_ns=int(shard.ops.invoke[one.ops[-1]]),
-            ops=tuple(told(shard, context, op) for op in one.ops),
+        *others, guilty = one.ops
+        yield blamed_example(
+            shard,
+            context,
+            guilty,
+            f"{words_of(context.run).key} {shard.key}: {one.sentence}",
+            ops=tuple(told(shard, context, op) for op in (guilty, *others)),
         )

@@ -44,10 +44,11 @@ def by_call(
     *,
     allowed: bool = False,
     beside: Callable[[Call], Iterable[Call]] = lambda _: (),
+    shown_whole: int = 1,
 ) -> dict[str, Found]:
     """An anomaly with one operation and one sentence per occurrence; nothing if there is none.
 
-    ``beside``: who shows it together with an operation; asked for the first only.
+    ``beside``: who shows it together with an operation; asked for the first ``shown_whole`` only.
     """
     return by_value(
         name,
@@ -55,6 +56,7 @@ def by_call(
         text,
         allowed=allowed,
         beside=lambda _, call: beside(call),
+        shown_whole=shown_whole,
     )
 
 
@@ -65,12 +67,14 @@ def by_value(
     *,
     allowed: bool = False,
     beside: Callable[[Any, Call], Iterable[Call]] = lambda *_: (),
+    shown_whole: int = 1,
 ) -> dict[str, Found]:
     """Values with the operation that showed them."""
     if not values:
         return {}
-    shown: Told = [(f"{call_text(call)} {text.format(show(value))}", (call,)) for value, call in values[:EXAMPLES]]
-    (value, first), sentence = values[0], shown[0][0]
-    others = {id(call): call for call in beside(value, first) if call is not first}
-    shown[0] = sentence, (first, *others.values())
+    shown: Told = []
+    for place, (value, first) in enumerate(values[:EXAMPLES]):
+        own = beside(value, first) if place < shown_whole else ()
+        others = {id(call): call for call in own if call is not first}
+        shown.append((f"{call_text(first)} {text.format(show(value))}", (first, *others.values())))
     return {name: Found(count=len(values), allowed=allowed, examples=shown)}

@@ -10,7 +10,7 @@ from typing import Any, Final
 from chaos.core.op import Type
 from checkers.objects.calls import Call, Calls, frozen
 from checkers.objects.counting import by_call, by_value, elements, kinds
-from checkers.objects.finding import Answer
+from checkers.objects.finding import EXAMPLES, Answer
 from checkers.objects.rules import Budget, Rules
 
 NS_PER_MS: Final = 1_000_000
@@ -116,13 +116,20 @@ def full_set(calls: Calls, rules: Rules, budget: Budget) -> Answer:  # noqa: ARG
 
     return Answer(
         found={
-            **by_call("lost-write", lost, "was known to be there and is missing from all later reads", beside=beside),
+            **by_call(
+                "lost-write",
+                lost,
+                "was known to be there and is missing from all later reads",
+                beside=beside,
+                shown_whole=EXAMPLES,
+            ),
             **by_call(
                 "stale-read",
                 stale,
                 "was missing from a read that began after it was known to be there",
                 allowed=not (rules.linearizable or rules.strict),
                 beside=beside,
+                shown_whole=EXAMPLES,
             ),
             **by_value("duplicate", seen.twice, "returned {} more than once", allowed=allowed),
             **by_value("phantom", list(seen.strange.values()), "returned {}, which nobody was adding", allowed=allowed),

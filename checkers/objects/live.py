@@ -9,9 +9,8 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from chaos.core.clock import NS_PER_S
 from chaos.core.op import Type
-from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example
+from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult
 from chaos.formats.operations import NEVER
 from chaos.models.objects import counter as counters
 from chaos.models.objects import register as registers
@@ -19,6 +18,7 @@ from chaos.models.objects import set as sets
 from chaos.models.objects.answers import TOLD, UNTOLD
 from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import counted, numbers
+from checkers.anomalies.headline import together
 from checkers.history.check import Held, OfEachKey
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Column
@@ -27,6 +27,7 @@ from checkers.objects import minimise, registry
 from checkers.objects.calls import Call, Calls
 from checkers.objects.finding import Answer
 from checkers.objects.linearization_answer import NAME
+from checkers.objects.live_examples import anomalies_of
 from checkers.objects.rules import Budget, Rules
 
 RULES: Final = Rules(nil_means="absent", strict=True, linearizable=True)
@@ -72,7 +73,8 @@ FACTS: Final[Mapping[str, Facts]] = {
 def calls_of(shard: QueueShard, words: Mapping[str, int], facts: Facts) -> Calls:
     """The operations of one key.
 
-    An ok read that was told nothing says nothing, so it is left out, and so is what never left.
+    A call's number is its row. An ok read that was told nothing says nothing, so it is left out, and so is what never
+    left.
 
     Args:
         shard: its rows.
@@ -89,7 +91,7 @@ def calls_of(shard: QueueShard, words: Mapping[str, int], facts: Facts) -> Calls
         invoke, complete = int(columns["invoke_ns"][row]), int(columns["complete_ns"][row])
         calls.append(
             Call(
-                int(columns["op"][row]),
+                row,
                 int(columns["process"][row]),
                 named[f],
                 argument,
@@ -104,13 +106,20 @@ def calls_of(shard: QueueShard, words: Mapping[str, int], facts: Facts) -> Calls
     return Calls(calls)
 
 
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """What there is to tell of one key. ``reason``: why it is not decided, else empty."""
+
+    anomalies: dict[str, Anomaly]
+    reason: str
+
+
 class ObjectAnswers(msgspec.Struct, frozen=True, kw_only=True):
     """What the model says of some keys. ``answers``: of those of which there is something to tell, by key.
 
     ``acked``: acknowledged changes. ``unread``: keys of which nobody was told anything after the last heal.
     """
 
-    answers: tuple[tuple[int, Answer], ...] = ()
+    answers: tuple[tuple[int, Told], ...] = ()
     keys: int = 0
     operations: int = 0
     acked: int = 0
@@ -136,9 +145,11 @@ class ObjectCheck(OfEachKey):
         """Look at one key."""
         calls = self.calls(shard, context)
         answer = self.answer(calls, Budget(BUDGET_S), context)
-        told = ((shard.key, answer),) if answer.found or answer.reason else ()
+        told = Told(anomalies=anomalies_of(shard, context, answer), reason=answer.reason)
+        answers = ((shard.key, told),) if answer.found or answer.reason else ()
         unread = () if self.is_read_at_last(shard, context) else (shard.key,)
-        return ObjectAnswers(answers=told, keys=1, operations=len(calls), acked=_acked(shard, context), unread=unread)
+        acked = _acked(shard, context)
+        return ObjectAnswers(answers=answers, keys=1, operations=len(calls), acked=acked, unread=unread)
 
     def calls(self, shard: QueueShard, context: Context) -> Calls:
         """The operations of one key as the model sees them."""
@@ -179,34 +190,22 @@ class ObjectCheck(OfEachKey):
         fit = f"All answers of {counted(keys, words.key)} fit the {words.changes_of(acked)}"
         return Held(first=f"{fit} that were acknowledged")
 
-    def conclude(self, summary: ObjectAnswers | None, context: Context) -> CheckResult:
+    def conclude(self, summary: ObjectAnswers | None, context: Context) -> CheckResult:  # noqa: ARG002 - told key by key
         """The row of the verdict table."""
         if summary is None:
             return CheckResult(name=self.name, valid=UNKNOWN, found="nothing", reason=f"{self.name}: no operation")
         unread = f"{numbers('key', summary.unread)} not read after the last heal" if summary.unread else ""
-        whole = registry.merged(summary.answers)
-        keys = {id(call): key for key, own in summary.answers for one in own.found.values() for call in _calls_in(one)}
-        anomalies = {
-            name: Anomaly(
-                count=one.count,
-                allowed=one.allowed,
-                examples=tuple(
-                    Example(
-                        sentence=sentence,
-                        key=keys.get(id(calls[0])) if calls else None,
-                        at_ns=calls[0].began_ns if calls else None,
-                        ops=tuple(_row(call, context) for call in calls),
-                    )
-                    for sentence, calls in one.examples
-                ),
-            )
-            for name, one in whole.found.items()
-        }
+        anomalies: dict[str, Anomaly] = {}
+        for _, told in summary.answers:
+            for name, one in told.anomalies.items():
+                anomalies[name] = together(anomalies[name], one) if name in anomalies else one
+        undecided = registry.merged((key, Answer(reason=told.reason)) for key, told in summary.answers)
         found = ", ".join(f"{name} {one.count}" for name, one in anomalies.items())
-        doubts = "; ".join(filter(None, (whole.reason, unread)))
+        doubts = "; ".join(filter(None, (undecided.reason, unread)))
+        wrong = any(not one.allowed for one in anomalies.values())
         return CheckResult(
             name=self.name,
-            valid=UNKNOWN if whole.valid is True and doubts else whole.valid,
+            valid=False if wrong else UNKNOWN if doubts else True,
             found=found or doubts or self.clean,
             examined=f"{counted(summary.operations, 'operation')} of {counted(summary.keys, 'key')}",
             reason=doubts,
@@ -217,28 +216,6 @@ class ObjectCheck(OfEachKey):
 def _acked(shard: QueueShard, context: Context) -> int:
     ops = shard.ops
     return int((np.isin(ops.f, words_of(context.run).changes) & np.equal(ops.type, Type.OK)).sum())
-
-
-def _calls_in(found: Any) -> list[Call]:
-    return [call for _, calls in found.examples for call in calls]
-
-
-def _row(call: Call, context: Context) -> dict[str, Any]:
-    """An operation in words; times in seconds since the load began, None without an end."""
-
-    def second(at_ns: int) -> float:
-        return round((at_ns - context.run.origin_ns) / NS_PER_S, 6)
-
-    return {
-        "op": call.number,
-        "process": call.process,
-        "f": call.f,
-        "type": call.outcome.word,
-        "argument": call.argument,
-        "output": call.output,
-        "invoke_s": second(call.began_ns),
-        "complete_s": None if call.complete == NEVER else second(call.ended_ns),
-    }
 
 
 class RegisterCheck(ObjectCheck):

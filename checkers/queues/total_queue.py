@@ -16,6 +16,7 @@ from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example
 from chaos.models.objects.answers import ABSENT, TOLD, UNTOLD
 from chaos.models.queues.total_queue import MODEL, F
+from checkers.anomalies.attribution import blamed_example
 from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import Finding, Findings, added, concluded, counted, examples, findings, numbers, told
 from checkers.history.check import Held, OfEachKey
@@ -132,7 +133,8 @@ class TotalQueueCheck(OfEachKey):
 
         def finding(rows: Ints, sentence: str, beside: int = -1) -> Finding:
             pairs = [(beside, int(row)) for row in rows]
-            return Finding(count=len(rows), examples=examples(_examples(shard, context, pairs, sentence)))
+            told_of = _examples(shard, context, pairs, sentence, later=beside >= 0)
+            return Finding(count=len(rows), examples=examples(told_of))
 
         pairs = queue.after_ack()
         again = "{value} was given again after its acknowledgement had been accepted"
@@ -192,14 +194,20 @@ def _again(summary: QueueFindings | None) -> str:
     return f", {summary.again} of them more than once" if summary is not None and summary.again else ""
 
 
-def _examples(shard: QueueShard, context: Context, pairs: list[tuple[int, int]], sentence: str) -> Iterator[Example]:
-    """Each row as a sentence and its operation, with the operation that belongs to it if there is one."""
+def _examples(
+    shard: QueueShard, context: Context, pairs: list[tuple[int, int]], sentence: str, *, later: bool = False
+) -> Iterator[Example]:
+    """Each row as a sentence and its operation, with the operation that belongs to it if there is one.
+
+    ``later``: it is of messages that were lost, so a fault that came afterwards may be named.
+    """
     for beside, row in pairs:
-        ops = sorted(one for one in (beside, row) if one >= 0)
         said = sentence.format(value=shard.operations["value"][row])
-        yield Example(
-            sentence=f"{words_of(context.run).key} {shard.key}: {said}",
-            key=shard.key,
-            at_ns=int(shard.ops.invoke[row]),
-            ops=tuple(told(shard, context, op) for op in ops),
+        yield blamed_example(
+            shard,
+            context,
+            row,
+            f"{words_of(context.run).key} {shard.key}: {said}",
+            later=later,
+            ops=tuple(told(shard, context, op) for op in (row, beside) if op >= 0),
         )

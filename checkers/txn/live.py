@@ -7,8 +7,9 @@ import numpy as np
 
 from chaos.core.name_lists import listed
 from chaos.core.op import Type
-from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult
+from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example
 from chaos.models.transactions.words import CHANGES, MODEL, UNTOLD
+from checkers.anomalies.attribution import blamed_example
 from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import combined, counted, numbers, told
 from checkers.history.check import Held, OfEachKey
@@ -163,10 +164,14 @@ def _told(verdict: Judgement, found: OfRun, shard: QueueShard, context: Context)
         op = int(found.rows[at])
         return {"op": op, **told(shard, context, op), "value": examples.micros(at)}
 
-    examples = Examples(found.transactions, lists=bool(found.lists), row=row, plain=lambda value: value)
+    def blame(at: int, sentence: str, *, what: str, **facts: Any) -> Example:
+        return blamed_example(shard, context, int(found.rows[at]), sentence, what=what, **facts)
+
+    lists = bool(found.lists)
+    examples = Examples(found.transactions, lists=lists, row=row, plain=lambda value: value, blame=blame)
     every = {name: (one, name != PHANTOM) for name, one in verdict.beside.items()}
     every |= {name: (one, False) for name, one in verdict.anomalies.items() if name != EMPTY}
-    return {name: examples.anomaly(one, allowed=allowed, key=shard.key) for name, (one, allowed) in every.items()}
+    return {name: examples.anomaly(one, allowed=allowed) for name, (one, allowed) in every.items()}
 
 
 def _acked(shard: QueueShard) -> int:

@@ -32,7 +32,8 @@ Micro = tuple[str, int, int | None]
 def transactions_of_registers(shard: QueueShard, words: Mapping[str, int]) -> Iterator[Call]:
     """The transactions of one space. ``argument``: all that was asked; ``output`` of an ok one: what is known of it.
 
-    A read that was not told is left out of the output, and what never left is left out altogether.
+    A transaction's number is its row. A read that was not told is left out of the output, and what never left is left
+    out altogether.
     """
     columns, named_ = shard.operations, {number: word for word, number in words.items()}
     for row, kind in enumerate(columns["type"].tolist()):
@@ -52,7 +53,7 @@ def transactions_of_registers(shard: QueueShard, words: Mapping[str, int]) -> It
                 at += int(length)
         invoke, complete = int(columns["invoke_ns"][row]), int(columns["complete_ns"][row])
         yield Call(
-            int(columns["op"][row]),
+            row,
             int(columns["process"][row]),
             named_[int(columns["f"][row])],
             asked,

@@ -102,6 +102,8 @@ def anomaly_views(
                     about=_about(example),
                     ring=ring_of(example.circle, _labels(example)),
                     edges=tuple((edge.kind, edge.reason) for edge in example.circle),
+                    unplaced=op_words(example.ops[0]) if example.order else "",
+                    order=_ordered(example),
                     trace=picture,
                     mark=place,
                     log_clues=()
@@ -138,6 +140,12 @@ def anomaly_views(
 def _labels(example: Example) -> dict[int, str]:
     """What the operations of a circle are called in its boxes."""
     return {op["op"]: f"{op['op']}: {op_words(op)}" for op in example.ops} if example.circle else {}
+
+
+def _ordered(example: Example) -> tuple[str, ...]:
+    """The operations of an order that explains all but the first, in words."""
+    own = {op["op"]: op_words(op) for op in example.ops} if example.order else {}
+    return tuple(own[number] for number in example.order if number in own)
 
 
 def anchor_of(name: str, number: int | None = None) -> str:

@@ -131,8 +131,9 @@ class ExampleView(msgspec.Struct, frozen=True, kw_only=True):
     ``name`` and ``number`` (from 1): as in ``chaos show --around lost-write/2``. ``facts``: what the sentence names, a
     name and a value each, to be copied and searched for. ``mark``: its place among the marks of the time axis.
     ``ring``: the circle of operations that all come before each other, ``edges`` the kind and the reason of each arrow.
-    ``command``: prints the history around it. ``about``: what it can be found by, as texts. ``log_clues``: the lines of
-    nodes' logs that say most about it.
+    ``unplaced``: the operation without which the others have an order, in words, and ``order`` that order; empty where
+    none was looked for. ``command``: prints the history around it. ``about``: what it can be found by, as texts.
+    ``log_clues``: the lines of nodes' logs that say most about it.
     """
 
     anchor: str
@@ -144,6 +145,8 @@ class ExampleView(msgspec.Struct, frozen=True, kw_only=True):
     about: dict[str, list[str]]
     ring: Ring | None
     edges: tuple[tuple[str, str], ...]
+    unplaced: str
+    order: tuple[str, ...]
     trace: Trace | None
     mark: int | None
     log_clues: tuple[LogClue, ...]

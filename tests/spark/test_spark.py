@@ -104,6 +104,7 @@ def test_both_engines_agree_on_coordination_and_queues(tmp_path):
         literal = literal_of(path)
         assert comparable(one) == comparable(local.judged(folder)), path.stem
         assert coordination_histories.differences(row_of(one.results, literal["check"]), literal["expect"]) == []
+        assert coordination_histories.headline_differences(one.results, literal["expect"]) == []
     assert comparable(made) == comparable(local.judged(tmp_path / "made"))
     assert {name: one.count for name, one in made.results.anomalies.items()} == planted
 

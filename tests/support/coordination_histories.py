@@ -3,9 +3,10 @@
 ``model``: whose words the operations have. ``ops``: each with ``at`` (seconds: asked, answered), a word with its
 argument, and ``ok``, ``fail``, ``info`` with its error, or nothing for an operation without an end; ``given`` is what
 the client was given, ``p`` its process and ``client``, ``key`` the object, ``deadline`` in seconds, ``node`` who
-answered, ``settings`` those of the run. ``recovers_within_s``: as it is promised. ``faults``: from when to when each
-was in force, and its kind if it is no kill. ``leaders``: when which epoch of the one node's lead was heard; without it
-nothing has a leader. ``expect``: the row of the check.
+answered, b1 if it is not said; ``settings`` those of the run. ``recovers_within_s``: as it is promised. ``faults``:
+from when to when each was in force, its kind if it is no kill, and its node if it is not b1. ``leaders``: when which
+epoch of b1's lead was heard; without it nothing has a leader. ``expect``: the row of the check; ``look_at`` and
+``blames``: the nodes and the fault that the headline names.
 """
 
 import itertools
@@ -25,6 +26,7 @@ from chaos.models.registry import model_named
 from chaos.plugins import load
 from chaos.testing.history_files import run_info
 from chaos.testing.history_literal import RunLiteral
+from chaos.testing.literal_operations import NODES
 from nemesis.faults.registry import faults
 
 HISTORIES = ROOT / "tests" / "histories"
@@ -68,7 +70,8 @@ def steps_of(model, ops):
             if word in op:
                 given = None if "given" not in op else msgspec.convert(op["given"], function.result)
                 error = None if kind is Type.OK else op[word]
-                yield ns(op["at"][1]), 1, number, Completion(type=kind, node="b1", result=given, error=error)
+                node = op.get("node", "b1")
+                yield ns(op["at"][1]), 1, number, Completion(type=kind, node=node, result=given, error=error)
 
 
 def events_of(literal):
@@ -77,7 +80,8 @@ def events_of(literal):
     for at_s, (phase, edge) in zip((0, END_S - 2, END_S - 1, END_S), edges, strict=True):
         yield Phase(time_ns=ns(at_s), name=phase, edge=edge)
     proof = Evidence(kind="process", proven=True, summary="seen")
-    for number, (*times, kind) in enumerate((*one, "kill")[:3] for one in literal.get("faults", [])):
+    for number, one in enumerate(literal.get("faults", [])):
+        *times, kind, node = (*one, *("kill", "b1")[len(one) - 2 :])
         identity = Identity(kind=kind, nature=faults()[kind].nature())
         for at_s, stages in zip(times, (("inject", "active"), ("heal", "healed")), strict=True):
             for stage in stages:
@@ -86,7 +90,7 @@ def events_of(literal):
                     id=number,
                     name=kind,
                     stage=stage,
-                    targets=("b1",),
+                    targets=(node,),
                     evidence=proof,
                     identity=identity,
                 )
@@ -99,7 +103,7 @@ def write_folder(literal, folder):
     """A whole run folder of a literal."""
     model = model_named(literal["model"])
     (folder / "history").mkdir(parents=True)
-    recorder = Recorder(folder / "history", 0, ("b1",), model)
+    recorder = Recorder(folder / "history", 0, tuple(node.name for node in NODES), model)
     records, asked = {}, {}
     for at_ns, step, number, what in sorted(steps_of(model, literal["ops"]), key=lambda one: one[:3]):
         if step == 0:
@@ -145,3 +149,11 @@ def differences(row, expect):
     if expect.get("sentence", "") not in said:
         out.append(f"{said!r} lacks {expect['sentence']!r}")
     return out
+
+
+def headline_differences(results, expect):
+    """How what the headline names differs from what a literal expects."""
+    told = results.headline
+    named = {"look_at": [*told.nodes], "blames": told.fault} if told is not None else {}
+    wanted = {key: expect[key] for key in ("look_at", "blames") if key in expect}
+    return [f"{key}: {named.get(key)}, expected {one}" for key, one in wanted.items() if named.get(key) != one]

@@ -1,7 +1,15 @@
 """Every hand-made history of coordination and of queues gets exactly the row that it names, from the raw stream on."""
 
 import pytest
-from coordination_histories import PATHS, QUEUES, differences, literal_of, row_of, write_folder
+from coordination_histories import (
+    PATHS,
+    QUEUES,
+    differences,
+    headline_differences,
+    literal_of,
+    row_of,
+    write_folder,
+)
 
 from checkers.engine import local
 
@@ -13,6 +21,7 @@ def test_history_locally(path, tmp_path):
     results = local.judge(write_folder(literal, tmp_path / "run"))
     row = row_of(results, literal["check"])
     assert differences(row, literal["expect"]) == []
+    assert headline_differences(results, literal["expect"]) == []
     for name, one in row.anomalies.items():
         assert results.anomalies[name].count == one.count
         assert all(example.ops for example in one.examples), "the operations are shown"

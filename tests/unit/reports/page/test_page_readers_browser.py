@@ -8,9 +8,11 @@ import msgspec
 import pytest
 import synthetic
 from axe_playwright_python.sync_playwright import Axe
+from coordination_histories import write_folder
 from pages import broken_words, clipped, cut_off, overlaps, until
+from recorded_objects import REGISTER
 
-from chaos.core.verdict import Anomaly, Example
+from checkers.engine import local
 from reports import reporter
 from reports.folder import read_parts
 from reports.page.build import report_data
@@ -25,59 +27,20 @@ HOSTILE = "<img src=x onerror=alert(1)></script><script>alert(2)</script>\"'`{{7
 
 
 def register(folder: Path) -> str:
-    """The page of a run on registers in which one read fits no order, with hostile values everywhere."""
-    parts = read_parts(synthetic.write(folder, "invalid"))
+    """The page of a recorded run on registers with a stale read under a fault, and hostile values everywhere."""
+    ops = [{**op, "info": HOSTILE} if "info" in op else op for op in REGISTER["ops"]]
+    write_folder({**REGISTER, "ops": ops}, folder)
+    local.judge(folder)
+    parts = read_parts(folder)
     assert parts.results is not None
-    assert parts.series is not None
-    run = msgspec.structs.replace(
-        parts.run,
-        model="register",
-        words={"read": 1, "write": 2, "cas": 3},
-        mix={"read": 1.0, "write": 1.0, "cas": 0.5},
-        workload=HOSTILE,
-        settings={HOSTILE: HOSTILE},
-    )
-    common = {"type": "ok", "client": 3, "process": 3, "key": 4, "node": "b1"}
-    ops: tuple[dict[str, Any], ...] = (
-        {
-            **common,
-            "f": "read",
-            "what": f"read k4 -> {HOSTILE}",
-            "invoke_s": 30.01,
-            "complete_s": 30.02,
-            "guilty": True,
-        },
-        {
-            **common,
-            "f": "write",
-            "what": "write k4 2",
-            "invoke_s": 29.9,
-            "complete_s": 29.95,
-            "client": 1,
-            "process": 9,
-        },
-        {
-            **common,
-            "f": "cas",
-            "what": "cas k4 2->7",
-            "invoke_s": 29.97,
-            "complete_s": None,
-            "type": "info",
-            "node": None,
-        },
-    )
-    example = Example(sentence=f"a read of register 4 returned {HOSTILE}", key=4, node="b1", fault=1, ops=ops)
-    results = msgspec.structs.replace(
-        parts.results, anomalies={"nonlinearizable": Anomaly(count=1, allowed=False, examples=(example,))}
-    )
-    points = msgspec.structs.replace(
-        parts.series.points, f=[1 + f % 3 for f in parts.series.points.f], errors=[HOSTILE, f"{HOSTILE} again"]
-    )
-    rate = dict(zip(("read", "write", "cas"), parts.series.rate.values(), strict=False))
-    latencies = dict(zip(("read", "write", "cas"), parts.series.latencies.values(), strict=False))
-    errors = {HOSTILE: next(iter(parts.series.errors.values()))}
-    series = msgspec.structs.replace(parts.series, rate=rate, latencies=latencies, points=points, errors=errors)
-    return page_of(report_data(msgspec.structs.replace(parts, run=run, results=results, series=series)))
+    found = parts.results.anomalies["nonlinearizable"]
+    (example,) = found.examples
+    guilty = {**example.ops[0], "what": f"{example.ops[0]['what']} {HOSTILE}"}
+    hostile = msgspec.structs.replace(example, sentence=f"{example.sentence} {HOSTILE}", ops=(guilty, *example.ops[1:]))
+    anomalies = {"nonlinearizable": msgspec.structs.replace(found, examples=(hostile,))}
+    run = msgspec.structs.replace(parts.run, workload=HOSTILE, settings={HOSTILE: HOSTILE})
+    results = msgspec.structs.replace(parts.results, anomalies=anomalies)
+    return page_of(report_data(msgspec.structs.replace(parts, run=run, results=results)))
 
 
 @pytest.fixture(scope="module")
@@ -183,6 +146,11 @@ def test_hostile_values_are_shown_as_they_are_and_do_nothing(open_page: Open, pa
 def test_an_object_is_told_with_its_own_words(open_page: Open, pages: dict[str, Path]) -> None:
     page = open_page(pages["register"])
     told = page.inner_text("#anomaly-nonlinearizable")
-    for part in ("write k4 2", "cas k4 2->7", "every operation takes effect at one moment", "docs/reference/models.md"):
+    for part in (
+        "write k4 2",
+        "read k4 -> 1",
+        "every operation takes effect at one moment",
+        "docs/reference/models.md",
+    ):
         assert part in told
     assert page.locator("#filter-key").evaluate("e => e.closest('label').textContent").startswith("register")
