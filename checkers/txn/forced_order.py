@@ -112,7 +112,8 @@ def order_of(seen: Visibility, arrows: Arrows) -> list[int]:
         return list(range(size))
     rank = np.arange(size)
     points = seen.of_points
-    rank[points.reader] = seen.writes.writer[points.row]
+    written = points.row >= 0
+    rank[points.reader[written]] = seen.writes.writer[points.row[written]]
     urgent = (rank * size + np.arange(size)).tolist()
     by_source = np.argsort(arrows.source, kind="stable")
     target = arrows.target[by_source].tolist()
@@ -201,10 +202,10 @@ class _Search:
 
     def _walk(self, lo: int, hi: int, written: dict[int, int], reading: dict[int, list[tuple[int, int, int]]]) -> None:
         """The nodes from the first writer to the last reader."""
+        if hi < lo:
+            return
+        self._take(hi - lo + 1)
         before, first = self._before, self._first
-        self.left -= hi - lo + 1
-        if self.left < 0:
-            raise OutOfStepsError
         frontiers: list[Frontier | None] = [None] * (hi - lo + 1)
         alone = {row: frozenset((row,)) for row in written.values()}
         for node in range(lo, hi + 1):
@@ -248,4 +249,3 @@ class _Search:
         if row < 0:
             return frontier
         return alone[row].union(hidden) if hidden else alone[row]
-

@@ -113,7 +113,9 @@ def judge(transactions: Transactions, model: Model, options: Options) -> Judgeme
     by_order, doubts = _by_commit_order(transactions, keys, explainer, options.models)
     everything |= by_order
     if CAUSAL in options.models and "incompatible-order" in everything:
-        doubts += ("causal lets processes see appends in different orders, so reads of a list that disagree decide nothing",)
+        doubts += (
+            "causal lets processes see appends in different orders, so reads of a list that disagree decide nothing",
+        )
     return _judged(everything, options.models, history, found, doubts)
 
 

@@ -314,4 +314,3 @@ class _Steps:
             if start in came:
                 return came
         return None
-

@@ -26,7 +26,11 @@ HISTORIES = [
         [r("wx1 wy1", 0, 9), r("rx1 wx2 wy2", 1, 8), r("rx2 ry1", 2, 7)],
         EVERY,
     ),
-    ("who answers a message is seen without it", [r("wx1", 0, 9), r("rx1 wy1", 1, 8), r("ry1 rx", 2, 7)], {CERONE, CAUSAL}),
+    (
+        "who answers a message is seen without it",
+        [r("wx1", 0, 9), r("rx1 wy1", 1, 8), r("ry1 rx", 2, 7)],
+        {CERONE, CAUSAL},
+    ),
     (
         "the same over a longer way, and the message was replaced",
         [r("wx1", 0, 9), r("rx1 wx2", 1, 8), r("rx2 wy1", 2, 7), r("ry1 wz1", 3, 6), r("rz1 rx1", 4, 5)],
@@ -122,7 +126,9 @@ def test_what_a_transaction_saw_over_others_is_told_as_a_way():
 
 
 def test_a_missed_write_closes_the_circle_by_itself():
-    (one,) = judge(columns(HISTORIES[4][1]), "rw-register", Options(models=(CERONE,))).anomalies["causal-cerone-cycle"].told
+    (one,) = (
+        judge(columns(HISTORIES[4][1]), "rw-register", Options(models=(CERONE,))).anomalies["causal-cerone-cycle"].told
+    )
     assert [step.kind for step in one.steps].count("rw") == 1
     assert "transaction 2 read key x as nil, without 1, which transaction 0 had written" in one.sentence
 
