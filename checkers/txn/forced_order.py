@@ -1,14 +1,14 @@
 """The order of commits that reads force, for read atomic and for causal consistency.
 
-A transaction that read a key from one writer, and saw another writer of the same key, shows that the other one committed
-before. All such steps together have no circle if and only if some order of commits explains the history (Biswas and
-Enea, "On the Complexity of Checking Transactional Consistency", OOPSLA 2019). Of read atomic a transaction sees those
-whose writes it read; of causal consistency also whatever these saw.
+A transaction that read a key from one writer, and saw another writer of the same key, shows that the other one
+committed before. All such steps together have no circle if and only if some order of commits explains the history
+(Biswas and Enea, "On the Complexity of Checking Transactional Consistency", OOPSLA 2019). Under read atomic a
+transaction sees those whose writes it read; under causal consistency also whatever these saw.
 
-Read atomic compares, of each pair of reader and writer, what either did with the smaller side first (Moldrup and
-Pavlogiannis, "AWDIT: An Optimal Weak Database Isolation Tester", PLDI 2025). For causal consistency that paper keeps the
-last writer of each session; here, where a model may know no sessions, each key has a frontier: the writers that a
-transaction saw and that are not yet known to come before another one it saw. A read of the key leaves one writer in it.
+For read atomic, each pair of a writer and a reader is compared over whichever of them did less (Moldrup and
+Pavlogiannis, "AWDIT: An Optimal Weak Database Isolation Tester", PLDI 2025). For causal consistency that paper keeps
+the last writer of each session. One of our models knows no sessions, so each key has a frontier instead: the writers
+that a transaction saw and that are not yet known to come before another one it saw. A read leaves one writer in it.
 """
 
 import heapq

@@ -108,12 +108,12 @@ COMMIT_ORDER_CYCLE: Final[Mapping[str, str]] = {
     "causal-cerone": "causal-cerone-cycle",
     CAUSAL: "causal-cycle",
 }
-"""What shows that no order of commits explains a history under a model; looked for where the model is asked for by name."""
+"""What shows that no order of commits explains a history; looked for where the model is asked for by name."""
 
 CONTRADICT_CAUSAL: Final = frozenset(
     {"G1a", "G1b", "phantom", "internal", "future-read", "duplicate-elements", "dirty-update"}
 )
-"""What contradicts causal consistency by itself where that is asked for by name; the reference's lattice has none of it."""
+"""What also breaks causal consistency where that is asked for by name; the reference's lattice has none of it."""
 
 _FORBIDS: Final[Mapping[str, tuple[str, ...]]] = {
     CAUSAL: (COMMIT_ORDER_CYCLE[CAUSAL],),

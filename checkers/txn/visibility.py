@@ -1,8 +1,8 @@
 """What transactions saw of each other: who read whose write, and who wrote the same key as well.
 
-Registers and lists look alike from here. A read shows some writes of its key and hides the others: of a register it shows
-one write, of a list all appends up to the last one that it has. Reads that are wrong by themselves (of failed writes, of
-values that nobody wrote, of lists that disagree) are left out; other anomalies tell of them.
+Registers and lists look alike from here. A read shows some writes of its key and hides the others: of a register it
+shows one write, of a list all appends up to the last one that it has. Reads that are wrong by themselves (of failed
+writes, of values that nobody wrote, of lists that disagree) are left out; other anomalies tell of them.
 """
 
 from dataclasses import dataclass
@@ -161,8 +161,8 @@ def of_registers(registers: Registers) -> Visibility:
 def of_lists(lists: Lists) -> Visibility:
     """What transactions saw of lists whose reads agree.
 
-    A point stands for each place in the order of a key: it comes after the transaction that appended there and after the
-    point before it, and those that read the list up to there come after it.
+    A point stands for each place in the order of a key. It comes after the transaction that appended there and after
+    the point before it, and before those that read the list up to there.
     """
     t, owner, keys, order = lists.t, lists.owner, lists.keys, lists.order
     took_part = _took_part(t)

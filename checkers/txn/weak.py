@@ -45,7 +45,7 @@ _TOO_MUCH: Final = "there is more to be compared than was to be looked at"
 
 
 class Broken(NamedTuple):
-    """What one model shows. ``number``: circles. ``told``: some of them. ``doubt``: why it is not decided, else empty."""
+    """What one model shows. ``number``: circles. ``told``: some of them. ``doubt``: why it is undecided, else empty."""
 
     model: str
     number: int

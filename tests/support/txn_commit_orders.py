@@ -1,7 +1,7 @@
-"""The search for an order of commits that explains a small history, by the definitions of the models.
+"""The search for an order of commits that explains a small history, by the definitions of models.
 
-The search knows nothing of forced steps: it tries all orders, and looks whether each transaction reads what those that it
-sees left behind (Cerone, Bernardi and Gotsman, CONCUR 2015; for processes with orders of their own: Ahamad et al., 1995).
+The search knows nothing of forced steps. It tries all orders and looks whether each transaction reads what those that
+it sees left behind (Cerone, Bernardi and Gotsman, CONCUR 2015; orders of each process: Ahamad et al., 1995).
 """
 
 from itertools import permutations

@@ -1,4 +1,4 @@
-"""Read atomic and causal consistency against a search over all orders of commits, and against what `generate` writes."""
+"""Read atomic and causal consistency against a search over all orders, and against what `chaos generate` writes."""
 
 import random
 import tempfile
@@ -114,7 +114,7 @@ def writers(t):
 
 
 def torn(t, rng, *, over):
-    """The history with one read that misses a write of a transaction that its own one saw; None if there is no such one.
+    """The history with one read that misses a write which its transaction saw; None if there is no such read.
 
     Args:
         t: a history of registers.

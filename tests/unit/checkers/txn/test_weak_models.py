@@ -64,7 +64,7 @@ def found(rows, model, *, keys="rw-register"):
 
 @pytest.mark.parametrize("model", COMMIT_ORDER_CYCLE)
 @pytest.mark.parametrize(("what", "rows", "broken"), HISTORIES, ids=[one[0] for one in HISTORIES])
-def test_each_axiom_has_a_history_that_breaks_it_alone(what, rows, broken, model):  # noqa: ARG001 - the name of the case
+def test_each_axiom_has_a_history_that_breaks_it_alone(what, rows, broken, model):
     valid, names = found(rows, model)
     assert valid is (model not in broken)
     assert (COMMIT_ORDER_CYCLE[model] in names) == (model in broken)
@@ -106,8 +106,8 @@ def test_the_smallest_circle_is_told_with_a_reason_for_each_step():
     assert {(step.before, step.after, step.kind) for step in one.steps} == {(0, 1, "ww"), (1, 0, "ww")}
     assert one.witnesses
     assert (
-        "transaction 2 read key x as 1 of transaction 0 and saw transaction 1, which wrote key x as well (transaction 2 "
-        "read key y as 2, which transaction 1 had written), so transaction 1 comes before transaction 0"
+        "transaction 2 read key x as 1 of transaction 0 and saw transaction 1, which wrote key x as well "
+        "(transaction 2 read key y as 2, which transaction 1 had written), so transaction 1 comes before transaction 0"
     ) in one.sentence
     assert one.sentence.endswith(": so both come before the other")
     assert verdict.ruled_out.weakest == ("read-atomic",)
@@ -118,9 +118,11 @@ def test_what_a_transaction_saw_over_others_is_told_as_a_way():
     (one,) = judge(columns(rows), "rw-register", Options(models=(CERONE,))).anomalies["causal-cerone-cycle"].told
     assert set(one.transactions) == {0, 1}
     assert (
-        "transaction 4 read key x as 1 of transaction 0 and saw transaction 1, which wrote key x as well (transaction 2 "
-        "read key x as 2, which transaction 1 had written, transaction 3 read key y as 1, which transaction 2 had written "
-        "and transaction 4 read key z as 1, which transaction 3 had written), so transaction 1 comes before transaction 0"
+        "transaction 4 read key x as 1 of transaction 0 and saw transaction 1, which wrote key x as well "
+        "(transaction 2 read key x as 2, which transaction 1 had written, "
+        "transaction 3 read key y as 1, which transaction 2 had written "
+        "and transaction 4 read key z as 1, which transaction 3 had written), "
+        "so transaction 1 comes before transaction 0"
     ) in one.sentence
     assert set(one.witnesses) == {2, 3, 4}
 
