@@ -58,7 +58,7 @@ class Broken(NamedTuple):
         return COMMIT_ORDER_CYCLE[self.model]
 
 
-class _Group(NamedTuple):
+class Group(NamedTuple):
     """Transactions that come before each other by some of the forced steps. ``known``: whether known ww count too."""
 
     members: Ints
@@ -105,24 +105,34 @@ class WeakModels:
 
     def look_at(self, model: str) -> Broken:
         """Whether a model holds."""
-        none = np.empty(0, dtype=np.int64)
-        sessions = sessions_of(self.t, self.seen.took_part) if model == CAUSAL else Arrows(none, none)
-        saw = joined(self.seen.arrows, sessions)
         try:
-            forced = self._forced(model, saw)
+            groups, doubt = self.groups(model)
         except OutOfStepsError:
             return Broken(model, 0, (), _TOO_MUCH)
+        groups.sort(key=lambda one: len(one.members))
+        told = tuple(self._told(one, self._sessions(model)) for one in groups[:EXAMPLES])
+        return Broken(model, len(groups), told, doubt)
+
+    def groups(self, model: str) -> tuple[list[Group], str]:
+        """The transactions that come before each other under a model, and why it is undecided, else empty.
+
+        Raises:
+            OutOfStepsError: there is more to be compared than was asked for.
+        """
+        saw = joined(self.seen.arrows, self._sessions(model))
+        forced = self._forced(model, saw)
         known = Arrows(self.ordered.source, self.ordered.target)
         every = joined(saw, known, forced.arrows(self.seen.writes))
         label, nodes = _cyclic(every, self.seen.size + self.seen.points, self.seen.size)
-        if model == CAUSAL:
-            groups = list(self._of_one_process(saw, forced, label, nodes))
-            doubt = _DISAGREE if len(nodes) and not groups else ""
-        else:
-            groups, doubt = [_Group(one, forced, known=True) for one in _by_label(label, nodes)], ""
-        groups.sort(key=lambda one: len(one.members))
-        told = tuple(self._told(one, sessions) for one in groups[:EXAMPLES])
-        return Broken(model, len(groups), told, doubt)
+        if model != CAUSAL:
+            return [Group(one, forced, known=True) for one in _by_label(label, nodes)], ""
+        groups = list(self._of_one_process(saw, forced, label, nodes))
+        return groups, _DISAGREE if len(nodes) and not groups else ""
+
+    def _sessions(self, model: str) -> Arrows:
+        """The order of processes where a model knows it."""
+        none = np.empty(0, dtype=np.int64)
+        return sessions_of(self.t, self.seen.took_part) if model == CAUSAL else Arrows(none, none)
 
     def _forced(self, model: str, saw: Arrows) -> Forced:
         if model == "read-atomic":
@@ -131,7 +141,7 @@ class WeakModels:
         whole = len(order) == self.seen.size + self.seen.points
         return of_causal(self.seen, saw, order, self.steps) if whole else NO_FORCED
 
-    def _of_one_process(self, saw: Arrows, forced: Forced, label: Ints, nodes: Ints) -> Iterator[_Group]:
+    def _of_one_process(self, saw: Arrows, forced: Forced, label: Ints, nodes: Ints) -> Iterator[Group]:
         """Circles that the reads of one process alone force; a component is told of once."""
         left = np.zeros(int(label.max(initial=0)) + 1, dtype=np.bool_)
         left[label[nodes]] = True
@@ -151,11 +161,11 @@ class WeakModels:
                 whole = label[own[group[0]]]
                 if left[whole]:
                     left[whole] = False
-                    yield _Group(own[group], some, known=False)
+                    yield Group(own[group], some, known=False)
             if not left.any():
                 return
 
-    def _told(self, group: _Group, sessions: Arrows) -> Instance:
+    def _told(self, group: Group, sessions: Arrows) -> Instance:
         """A smallest circle of a group, with the reason of each step."""
         steps = _Steps(self, group, sessions)
         graph: dict[int, dict[int, int]] = {}
@@ -211,7 +221,7 @@ def _within(arrows: Arrows, label: Ints, inside: Mask) -> Arrows:
 class _Steps:
     """The steps between the transactions of a group. ``why``: of each pair the relation, and what shows it."""
 
-    def __init__(self, models: WeakModels, group: _Group, sessions: Arrows) -> None:
+    def __init__(self, models: WeakModels, group: Group, sessions: Arrows) -> None:
         self._m, self._sessions = models, sessions
         self._words, self._writes = models.words, models.seen.writes
         self._forced = group.forced

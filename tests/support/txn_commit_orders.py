@@ -4,10 +4,13 @@ The search knows nothing of forced steps. It tries all orders and looks whether 
 it sees left behind (Cerone, Bernardi and Gotsman, CONCUR 2015; orders of each process: Ahamad et al., 1995).
 """
 
+import random
 from itertools import permutations
 
+import msgspec
+
 from chaos.core.op import Type
-from checkers.txn.transactions import Kind
+from checkers.txn.transactions import NEVER, Kind, Micro, Transaction
 
 
 class Contradicts(Exception):  # noqa: N818 - no error, a verdict
@@ -100,11 +103,12 @@ class Orders:
         for _ in self.rows:
             for own in self.past:
                 own |= {far for near in own for far in self.past[near]}
-        if any(at in own for at, own in enumerate(self.past)):
-            raise Contradicts
+        self.round = any(at in own for at, own in enumerate(self.past))
 
     def exists(self, sees, readers=None):
         """Whether some order explains what the readers read. ``sees(order, at)``: those that a transaction sees."""
+        if self.round:
+            return False
         chosen = range(len(self.rows)) if readers is None else readers
         for order in permutations(range(len(self.rows))):
             place = {at: i for i, at in enumerate(order)}
@@ -130,21 +134,23 @@ class Orders:
 
 
 def has_commit_order(rows, *, lists, model):
-    """Whether a history can be under read-atomic, causal-cerone or causal; of causal all processes see one order."""
-    try:
-        orders = Orders(rows, lists=lists, sessions=model == "causal")
-    except Contradicts:
-        return False
+    """Whether a history can be under read-atomic, causal-cerone or causal; of causal all processes see one order.
+
+    Raises:
+        Contradicts: a transaction contradicts itself, or read what nobody left.
+    """
+    orders = Orders(rows, lists=lists, sessions=model == "causal")
     seen = orders.direct if model == "read-atomic" else orders.past
     return orders.exists(lambda _, at: seen[at])
 
 
 def has_orders_of_processes(rows, *, lists):
-    """Whether each process can have an order of its own that explains what it read (causal memory)."""
-    try:
-        orders = Orders(rows, lists=lists, sessions=True)
-    except Contradicts:
-        return False
+    """Whether each process can have an order of its own that explains what it read (causal memory).
+
+    Raises:
+        Contradicts: a transaction contradicts itself, or read what nobody left.
+    """
+    orders = Orders(rows, lists=lists, sessions=True)
     processes = {one.process for one in orders.rows}
 
     def explains(process):
@@ -152,3 +158,59 @@ def has_orders_of_processes(rows, *, lists):
         return orders.exists(lambda order, at: set(order[: order.index(at)]), own)
 
     return all(map(explains, processes))
+
+
+def drawn_by_sight(rng: random.Random, *, lists, most=5):
+    """A history in which each transaction sees some of those before it, and now and then reads something else."""
+    count, keys = rng.randint(3, most), "xyz"[: rng.randint(1, 3)]
+    processes, share = rng.randint(1, count), rng.choice([0.3, 0.5, 0.8])
+    rows, left, seen = [], [], []
+    for at in range(count):
+        sees = {i for i in range(at) if rng.random() < share}
+        if rng.random() < 0.5:
+            sees |= {far for near in sees for far in seen[near]}
+        seen.append(sees)
+        micros, own, read = [], {}, {}
+        for _ in range(rng.randint(1, 3)):
+            key = rng.choice(keys)
+            if rng.random() < 0.45:
+                value = 10 * at + len(micros) + 1
+                own[key] = (*own.get(key, ()), value)
+                micros.append(Micro(Kind.APPEND if lists else Kind.WRITE, key, value))
+            elif lists or key not in own:
+                last = max((i for i in sees if key in left[i]), default=-1)
+                if rng.random() < 0.1:
+                    last = rng.randint(-1, at - 1)
+                last = read.setdefault(key, last)
+                before = [one for i in range(last + 1) for one in left[i].get(key, ())]
+                value = (*before, *own.get(key, ())) if lists else before[-1] if before else None
+                micros.append(Micro(Kind.READ, key, value))
+        kind = Type.INFO if rng.random() < 0.1 else Type.OK
+        if kind is Type.INFO:
+            micros = [Micro(Kind.READ, one.key, known=False) if one.kind is Kind.READ else one for one in micros]
+        left.append(own)
+        rows.append(
+            Transaction(
+                process=rng.randrange(processes),
+                type=kind,
+                invoke=2 * at,
+                complete=NEVER if kind is Type.INFO else 2 * at + 1,
+                micros=tuple(micros),
+                number=at,
+            )
+        )
+    return [one for one in rows if one.micros]
+
+
+def apart(rows, number):
+    """The same history with keys, processes and times of its own, to stand beside others."""
+    return [
+        msgspec.structs.replace(
+            one,
+            process=1000 * number + one.process,
+            invoke=1000 * number + one.invoke,
+            complete=one.complete if one.complete == NEVER else 1000 * number + one.complete,
+            micros=tuple(msgspec.structs.replace(micro, key=f"{micro.key}{number}") for micro in one.micros),
+        )
+        for one in rows
+    ]
