@@ -92,6 +92,9 @@ class Orders:
                 for value in _values(given, lists=lists):
                     if writer.get((key, value), at) == at:
                         raise Contradicts
+                    own = _values(self.left[writer[key, value]][key], lists=lists)
+                    if not set(own) <= set(_values(given, lists=lists)):
+                        raise Contradicts
                     self.direct[at].add(writer[key, value])
         self.before = [set(one) for one in self.direct]
         if sessions:
@@ -112,11 +115,26 @@ class Orders:
         chosen = range(len(self.rows)) if readers is None else readers
         for order in permutations(range(len(self.rows))):
             place = {at: i for i, at in enumerate(order)}
-            if all(place[i] < place[at] for at in place for i in self.before[at]) and all(
-                self._explained(order, at, sees(order, at)) for at in chosen
+            if (
+                all(place[i] < place[at] for at in place for i in self.before[at])
+                and all(self._explained(order, at, sees(order, at)) for at in chosen)
+                and (readers is not None or self._are_beginnings(order))
             ):
                 return True
         return False
+
+    def _are_beginnings(self, order):
+        """Whether all reads of lists, with what a transaction itself appended, are beginnings of one list of each key."""
+        if not self.lists:
+            return True
+        told = [
+            (micro.key, tuple(micro.value or ()))
+            for one in self.rows
+            for micro in one.micros
+            if one.type is Type.OK and micro.kind is Kind.READ
+        ]
+        every = {key: tuple(one for i in order for one in self.left[i].get(key, ())) for key, _ in told}
+        return all(every[key][: len(value)] == value for key, value in told)
 
     def _explained(self, order, at, seen):
         for key, value in self.reads[at].items():
@@ -126,9 +144,6 @@ class Orders:
                     return False
                 continue
             if value != tuple(one for several in own for one in several):
-                return False
-            every = tuple(one for i in order for one in self.left[i].get(key, ()))
-            if every[: len(value)] != value:
                 return False
         return True
 
@@ -162,8 +177,8 @@ def has_orders_of_processes(rows, *, lists):
 
 def drawn_by_sight(rng: random.Random, *, lists, most=5):
     """A history in which each transaction sees some of those before it, and now and then reads something else."""
-    count, keys = rng.randint(3, most), "xyz"[: rng.randint(1, 3)]
-    processes, share = rng.randint(1, count), rng.choice([0.3, 0.5, 0.8])
+    count, keys = rng.randint(3, most), "xyz"[: rng.choice([1, 2, 2, 2, 3])]
+    processes, share, wild = rng.randint(1, count), rng.choice([0.3, 0.5, 0.8]), rng.choice([0.0, 0.2, 0.6])
     rows, left, seen = [], [], []
     for at in range(count):
         sees = {i for i in range(at) if rng.random() < share}
@@ -171,15 +186,15 @@ def drawn_by_sight(rng: random.Random, *, lists, most=5):
             sees |= {far for near in sees for far in seen[near]}
         seen.append(sees)
         micros, own, read = [], {}, {}
-        for _ in range(rng.randint(1, 3)):
-            key = rng.choice(keys)
-            if rng.random() < 0.45:
+        writing = rng.choice([0.8, 0.4, 0.0])
+        for key in rng.sample(keys, len(keys)) + rng.choices(keys, k=rng.randint(0, 1)):
+            if rng.random() < writing:
                 value = 10 * at + len(micros) + 1
                 own[key] = (*own.get(key, ()), value)
                 micros.append(Micro(Kind.APPEND if lists else Kind.WRITE, key, value))
-            elif lists or key not in own:
+            elif rng.random() < 0.8 and (lists or key not in own):
                 last = max((i for i in sees if key in left[i]), default=-1)
-                if rng.random() < 0.1:
+                if rng.random() < wild:
                     last = rng.randint(-1, at - 1)
                 last = read.setdefault(key, last)
                 before = [one for i in range(last + 1) for one in left[i].get(key, ())]
