@@ -7,6 +7,7 @@ whom, go round nowhere.
 
 from collections import deque
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -152,8 +153,8 @@ class WeakModels:
         saw = _within(saw, label, left)
         steps = forced.arrows(self.seen.writes)
         forced = forced.only((label[steps.source] == label[steps.target]) & left[label[steps.source]])
-        process = self.t.process[forced.reader]
-        for one in (None, *np.unique(process).tolist()):
+        process, most = self.t.process[forced.reader], max(1, self.steps // max(1, len(own)))
+        for one in (None, *np.unique(process)[:most].tolist()):
             some = NO_FORCED if one is None else forced.only(np.flatnonzero(process == one))
             source, target = joined(saw, some.arrows(self.seen.writes))
             finer, members = _cyclic(Arrows(place[source], place[target]), len(own), transactions)
@@ -164,6 +165,11 @@ class WeakModels:
                     yield Group(own[group], some, known=False)
             if not left.any():
                 return
+
+    @cached_property
+    def by_reader(self) -> Ints:
+        """The pairs, reader after reader."""
+        return np.argsort(self.seen.pairs.reader, kind="stable")
 
     def _told(self, group: Group, sessions: Arrows) -> Instance:
         """A smallest circle of a group, with the reason of each step."""
@@ -303,12 +309,8 @@ class _Steps:
         todo = deque([end])
         pairs = self._m.seen.pairs
         tables = (
-            (Relation.WR, pairs.writer, pairs.reader, np.argsort(pairs.reader, kind="stable")),
-            (
-                Relation.PROCESS,
-                *self._sessions,
-                np.argsort(self._sessions.target, kind="stable"),
-            ),
+            (Relation.WR, pairs.writer, pairs.reader, self._m.by_reader),
+            (Relation.PROCESS, *self._sessions, np.argsort(self._sessions.target, kind="stable")),
         )
         while todo:
             at = todo.popleft()

@@ -87,9 +87,7 @@ def circles(histories, *, lists):
 
 def check_beside_each_other(seeds, *, lists):
     """Many histories against the search over all orders, judged together; how often each answer was given."""
-    histories = [
-        (drawn if seed % 2 else drawn_by_sight)(random.Random(seed), lists=lists, most=MOST) for seed in seeds
-    ]
+    histories = [(drawn if seed % 2 else drawn_by_sight)(random.Random(seed), lists=lists, most=MOST) for seed in seeds]
     found, odd = circles(histories, lists=lists)
     counts = Counter()
     for number, rows in enumerate(histories):
