@@ -42,6 +42,11 @@ _EXIST: Final = (
     ("strong-snapshot-isolation", "strong snapshot isolation"),
     ("PL-SS", "strict serializability"),
 )
+_BY_COMMIT_ORDER: Final = (
+    ("read-atomic", "each is seen as a whole by whoever read a write of it"),
+    ("causal-cerone", "each is seen together with all that it saw"),
+    ("causal", "each is seen together with all that it saw and that its process had run"),
+)
 TRANSACTIONS: Final = (
     kind(
         "precommitted-read",
@@ -125,6 +130,15 @@ TRANSACTIONS: Final = (
             f"{model} holds",
         )
         for level, model in _EXIST
+    ),
+    *(
+        _transactional(
+            f"{model}-cycle",
+            _cycle(model),
+            f"a circle in the order in which transactions committed, if {saw}",
+            f"{model} holds",
+        )
+        for model, saw in _BY_COMMIT_ORDER
     ),
     kind(
         "empty-transaction-graph",

@@ -91,7 +91,11 @@ class Explainer:
             return f"{one} was over before {other} began"
         if micros is None:
             return f"process {int(self.words.t.process[a])} ran {one} before {other}"
-        return (self._of_list if self.words.lists else self._of_register)(relation, *micros)
+        return self.dependency(relation, *micros)
+
+    def dependency(self, relation: Relation, before: int, after: int) -> str:
+        """Why the transaction of one micro-operation comes before that of another, by ww, wr or rw."""
+        return (self._of_list if self.words.lists else self._of_register)(relation, before, after)
 
     def _shown(self, a: int, b: int, relation: Relation) -> tuple[int, int] | None:
         """The micro-operations that show a dependency; None for an order of whole transactions."""

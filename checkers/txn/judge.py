@@ -15,13 +15,26 @@ from checkers.cycles.shapes import Relation
 from checkers.txn import kinds
 from checkers.txn.anomaly_cases import EXAMPLES, Cases
 from checkers.txn.dependencies import by_process, joined
-from checkers.txn.explain import Evidence, Explainer, Instance
+from checkers.txn.explain import Explainer, Instance
 from checkers.txn.list_scans import ListScans
 from checkers.txn.lists import Lists
-from checkers.txn.models import CYCLE_EXISTS, STRONGEST, Boundary, boundary, forbidden, ruled_out, why_never_broken
+from checkers.txn.models import (
+    CAUSAL,
+    COMMIT_ORDER_CYCLE,
+    CONTRADICT_CAUSAL,
+    CYCLE_EXISTS,
+    STRONGEST,
+    Boundary,
+    boundary,
+    forbidden,
+    ruled_out,
+    why_never_broken,
+)
 from checkers.txn.names import EMPTY, LIST_APPEND, RW_REGISTER, Model
 from checkers.txn.registers import Registers
 from checkers.txn.transactions import Kind, Transactions
+from checkers.txn.visibility import of_lists, of_registers
+from checkers.txn.weak import WeakModels
 from checkers.txn.words import Words
 
 _EXPLAINS: Final = {
@@ -77,28 +90,55 @@ def judge(transactions: Transactions, model: Model, options: Options) -> Judgeme
     repeated = _repeated(transactions)
     if repeated:
         return Judgement(valid=UNKNOWN, reason=repeated, anomalies={}, beside={}, ruled_out=Boundary((), ()))
-    bad = forbidden(options.models)
-    evidence: Evidence
+    bad = _forbidden(options.models)
+    keys: Lists | Registers
     if model == LIST_APPEND:
-        lists = Lists(transactions)
-        history = _history(transactions, lists, model, bad)
-        scans, evidence = ListScans(lists).all(), lists
+        keys = Lists(transactions)
+        scans = ListScans(keys).all()
     else:
-        registers = Registers(
+        keys = Registers(
             transactions,
             wfr=options.wfr_keys,
             sequential=options.sequential_keys,
             linearizable=options.linearizable_keys,
             strict=options.strict,
         )
-        history = _history(transactions, registers, model, bad)
-        scans, evidence = registers.scans(), registers
+        scans = keys.scans()
+    history = _history(transactions, keys, model, bad)
     found = kinds.find_cycles(history)
     everything = {one.name: _told(one) for one in scans}
     words = Words(transactions, lists=model == LIST_APPEND)
-    explainer = Explainer(words, transactions.owner(), found.pairs, evidence)
+    explainer = Explainer(words, transactions.owner(), found.pairs, keys)
     everything |= _cycles(found, explainer)
-    return _judged(everything, options, history, found)
+    by_order, doubts = _by_commit_order(transactions, keys, explainer, options.models)
+    everything |= by_order
+    if CAUSAL in options.models and "incompatible-order" in everything:
+        doubts += (
+            "causal lets processes see appends in different orders, so reads of a list that disagree decide nothing",
+        )
+    return _judged(everything, options.models, history, found, doubts)
+
+
+def _forbidden(models: tuple[str, ...]) -> set[str]:
+    """What makes a history invalid under some models."""
+    return forbidden(models) | (CONTRADICT_CAUSAL if CAUSAL in models else frozenset())
+
+
+def _by_commit_order(
+    transactions: Transactions, keys: Lists | Registers, explainer: Explainer, models: tuple[str, ...]
+) -> tuple[dict[str, Anomalous], tuple[str, ...]]:
+    """What models show that are decided by an order of commits, where they are asked for by name; and doubts."""
+    asked = [one for one in COMMIT_ORDER_CYCLE if one in models]
+    if not asked:
+        return {}, ()
+    seen = of_lists(keys) if isinstance(keys, Lists) else of_registers(keys)
+    ordered = keys.dependencies().of(Relation.WW)
+    weak = WeakModels(transactions, seen, ordered, explainer)
+    told = [weak.look_at(one) for one in asked]
+    return (
+        {one.name: Anomalous(one.number, one.told) for one in told if one.number},
+        tuple(one.doubt for one in told if one.doubt),
+    )
 
 
 def _repeated(transactions: Transactions) -> str:
@@ -156,9 +196,13 @@ def _cycles(found: kinds.Cycles, explainer: Explainer) -> dict[str, Anomalous]:
 
 
 def _judged(
-    everything: dict[str, Anomalous], options: Options, history: kinds.History, found: kinds.Cycles
+    everything: dict[str, Anomalous],
+    models: tuple[str, ...],
+    history: kinds.History,
+    found: kinds.Cycles,
+    doubts: tuple[str, ...],
 ) -> Judgement:
-    bad = forbidden(options.models)
+    bad = _forbidden(models)
     anomalies = _needed({name: one for name, one in everything.items() if name in bad})
     beside = {name: one for name, one in _needed(everything).items() if name not in bad}
     valid: Valid = not anomalies
@@ -169,7 +213,7 @@ def _judged(
     elif not all(one.whole for one in found.components):
         reason = "there are more dependencies than were to be looked at"
     else:
-        reason = why_never_broken(options.models)
+        reason = "; ".join(filter(None, (why_never_broken(models), *doubts)))
     return Judgement(
         valid=UNKNOWN if valid and reason else valid,
         reason=reason if valid else "",

@@ -3,7 +3,7 @@
 from typing import Final, Literal
 
 from checkers.txn.kinds import KINDS
-from checkers.txn.models import CYCLE_EXISTS
+from checkers.txn.models import COMMIT_ORDER_CYCLE, CYCLE_EXISTS
 
 LIST_APPEND: Final = "list-append"
 RW_REGISTER: Final = "rw-register"
@@ -13,7 +13,7 @@ Model = Literal["list-append", "rw-register"]
 EMPTY: Final = "empty-transaction-graph"
 """No transaction depends on any other."""
 
-CYCLES: Final = (*KINDS, *CYCLE_EXISTS.values())
+CYCLES: Final = (*KINDS, *CYCLE_EXISTS.values(), *COMMIT_ORDER_CYCLE.values())
 """What an order of transactions shows."""
 
 SCANS: Final = (

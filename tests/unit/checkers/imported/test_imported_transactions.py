@@ -48,7 +48,7 @@ def test_a_weaker_model_allows_it(tmp_path):
     assert results.anomalies["G2-item"].allowed
 
 
-@pytest.mark.parametrize("names", [("causal",), ("linearizable", "snapshot-isolation"), ("1SR",)])
+@pytest.mark.parametrize("names", [("PRAM",), ("sequential",), ("linearizable", "snapshot-isolation"), ("1SR",)])
 def test_a_model_that_nothing_breaks_is_never_said_to_hold(tmp_path, names):
     question = Question(format="jepsen", model="list-append", consistency_models=names)
     results = judge(written(tmp_path, EDN), question, "local")

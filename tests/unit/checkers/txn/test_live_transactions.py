@@ -160,7 +160,7 @@ def test_a_value_that_nobody_wrote_is_an_error_whatever_is_promised(tmp_path):
     assert held(tmp_path, rows, promised=()).valid is False
 
 
-@pytest.mark.parametrize("name", ["linearizable", "causal", "1SR"])
+@pytest.mark.parametrize("name", ["linearizable", "PRAM", "1SR"])
 def test_a_model_that_no_anomaly_breaks_is_never_said_to_hold(name, tmp_path):
     row = held(tmp_path, STALE, asked=(name,))
     assert row.valid == "unknown"
