@@ -17,8 +17,7 @@ from chaos.models.objects import register as registers
 from chaos.models.objects import set as sets
 from chaos.models.objects.answers import TOLD, UNTOLD
 from checkers.anomalies.catalogue import named
-from checkers.anomalies.findings import counted, numbers
-from checkers.anomalies.headline import together
+from checkers.anomalies.findings import combined, counted, numbers
 from checkers.history.check import Held, OfEachKey
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Column
@@ -198,7 +197,7 @@ class ObjectCheck(OfEachKey):
         anomalies: dict[str, Anomaly] = {}
         for _, told in summary.answers:
             for name, one in told.anomalies.items():
-                anomalies[name] = together(anomalies[name], one) if name in anomalies else one
+                anomalies[name] = combined(anomalies[name], one) if name in anomalies else one
         undecided = registry.merged((key, Answer(reason=told.reason)) for key, told in summary.answers)
         found = ", ".join(f"{name} {one.count}" for name, one in anomalies.items())
         doubts = "; ".join(filter(None, (undecided.reason, unread)))

@@ -124,7 +124,7 @@ class Orders:
         return False
 
     def _are_beginnings(self, order):
-        """Whether all reads of lists, with what a transaction itself appended, are beginnings of one list of each key."""
+        """Whether reads of lists, with what a transaction itself appended, are beginnings of one list of each key."""
         if not self.lists:
             return True
         told = [
