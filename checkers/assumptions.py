@@ -149,6 +149,7 @@ class AssumptionsKernel(OfEachKey):
     """What the other checks take for granted."""
 
     name = "assumptions"
+    is_assumption = True
     help = (
         "enough traffic, faults injected and proven, leaders deposed, every record there, load dispatched "
         "in time, clocks sane"
