@@ -62,7 +62,7 @@ class Check(Examiner[Summary], Protocol):
 
 @runtime_checkable
 class MayBeAssumption(Protocol):
-    """A check that says whether the other rows mean nothing without it. If so it judges whichever checks are asked for."""
+    """A check that says whether others mean nothing without it; if so it judges whichever checks are asked for."""
 
     is_assumption: bool
 

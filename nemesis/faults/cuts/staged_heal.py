@@ -56,13 +56,13 @@ class StagedHeal(ChangingCut):
 
     name: ClassVar[str] = "staged-heal"
     verb: ClassVar[str] = "cut off and healed in stages"
-    help: ClassVar[str] = "cut {} off from the others, both ways, and open the links one by one before the fault's end"
+    help: ClassVar[str] = "cut {} off from the others, both ways; open the links one by one before the fault ends"
     Params: ClassVar[type[msgspec.Struct]] = StagedHealParams
     shapes: ClassVar[tuple[Shape, ...]] = (
         Shape(
             "all-staged-heal",
             Selector.ALL,
-            "cut all nodes off from each other and open the links one by one before the fault's end",
+            "cut all nodes off from each other; open the links one by one before the fault ends",
         ),
     )
     least_s: ClassVar[float] = 10.0
