@@ -1,4 +1,4 @@
-"""Systems, backends, workloads, models, faults, checks and reporters by name: the door that plugins use.
+"""Systems, backends, workloads, models, faults, checks, reporters and generators by name: the door that plugins use.
 
 Packages bring them through entry points; a test may offer one of its own process (``offered``).
 
