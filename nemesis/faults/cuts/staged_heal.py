@@ -31,8 +31,6 @@ _SILENCES: Final = 4
 
 By = Literal["link", "node"]
 Stages = tuple[frozenset[Link], ...]
-Spell = tuple[float, float | None]
-"""When a link was cut and when it was opened, None if it is not; in seconds."""
 
 
 class StagedHealParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
