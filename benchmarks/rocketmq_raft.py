@@ -23,7 +23,8 @@ from chaos.matrix.model import jobs_of
 from chaos.matrix.read import read_matrix
 from reports import words
 from reports.matrix.pages import page as matrix_page
-from reports.matrix.pages import pooled, view
+from reports.matrix.pages import view
+from reports.matrix.recovery import pooled
 from reports.page.spread import Spread
 
 DATA = ALL_DATA / "rocketmq-raft"

@@ -1,4 +1,4 @@
-"""Systems, backends, workloads, models, faults, checks and reporters by name: the door that plugins use.
+"""Systems, backends, workloads, models, faults, checks, reporters and generators by name: the door that plugins use.
 
 Packages bring them through entry points; a test may offer one of its own process (``offered``).
 
@@ -149,13 +149,17 @@ def did_you_mean(word: str, known: Any) -> str:
 
 
 def listed(group: str) -> list[Listed]:
-    """Every plugin of a group with the first line of its documentation, or why it does not load."""
+    """Every plugin of a group with its ``help``, or why it does not load.
+
+    One that has none is described by the first line of its docstring.
+    """
     rows = []
     for name, point in sorted(_found(group).items()):
         try:
-            doc = point.load().__doc__ or ""
+            plugin = point.load()
+            said = getattr(plugin, "help", None) or plugin.__doc__ or ""
         except Exception as error:  # noqa: BLE001 - a broken plugin is shown, whatever it raises
             rows.append(Listed(name, "", f"{type(error).__name__}: {error}"))
         else:
-            rows.append(Listed(name, doc.strip().splitlines()[0] if doc.strip() else ""))
+            rows.append(Listed(name, said.strip().splitlines()[0] if said.strip() else ""))
     return rows

@@ -149,6 +149,7 @@ class AssumptionsKernel(OfEachKey):
     """What the other checks take for granted."""
 
     name = "assumptions"
+    is_assumption = True
     help = (
         "enough traffic, faults injected and proven, leaders deposed, every record there, load dispatched "
         "in time, clocks sane"
@@ -199,7 +200,10 @@ class AssumptionsKernel(OfEachKey):
         if not_sent:
             lag.append(f"{counted(not_sent, 'operation')} not sent: the bound on operations in flight was reached")
         if behind:
-            lag.append(f"{counted(behind, 'operation')} left more than 250 ms late")
+            lag.append(
+                f"the load generator fell behind: {counted(behind, 'operation')} started over 250 ms late; "
+                "use a less busy machine or a lower --rate"
+            )
         clock = [f"{counted(traffic.backwards, 'time')} went backwards"] if traffic.backwards else []
         breaches: dict[str, tuple[list[str], int | None]] = {
             "too-little-traffic": (_little(traffic, context), None),

@@ -158,7 +158,7 @@ def _option(section: str, *names: str, **more: Any) -> Decorator:
     type=AmountType(_RATE),
     default=None,
     metavar="NUMBER",
-    help="Send this many messages a second.  [default: drawn]",
+    help="Ask for this many changes a second (sends, writes, adds, …).  [default: drawn]",
 )
 @_option(
     HUNT,

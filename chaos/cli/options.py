@@ -135,7 +135,12 @@ _COMMON_OF_LOAD: Final = (
         metavar="NEMESIS",
     ),
     option(COMMON, "time_limit_s", "Load and break the cluster for so long, e.g. 90 or 1h30m.", "-t", "--limit-time"),
-    option(COMMON, "rate", "Send this many messages a second; reads come on top.", "-r"),
+    option(
+        COMMON,
+        "rate",
+        "Ask for this many changes a second (sends, writes, adds, …); most workloads add reads.",
+        "-r",
+    ),
 )
 _SYSTEM: Final = option(
     COMMON, "system", "Test this system (chaos list systems).", shell_complete=offer("systems"), metavar="NAME"

@@ -16,6 +16,7 @@ from chaos.core.matrix_results import VERDICTS, CellRow, Verdict
 from chaos.core.runinfo import RunInfo, read_run
 from chaos.core.verdict import FaultResult, Results
 from chaos.matrix.model import Job, load_s
+from checkers.history.words import words_of
 from reports.across.figures import recoveries
 
 BESIDE_LOAD_S: Final = 50.0
@@ -94,6 +95,7 @@ def row_of(job: Job, attempt: Attempt, earlier: Sequence[str], folder: Path) -> 
         chaos_version=info.chaos_version if info is not None else "",
         system=f"{info.system} {info.system_version}" if info is not None else "",
         colour=_colour(faults),
+        changes=words_of(info).timed_changes if info is not None else (),
         thresholds=results.thresholds if results is not None else (),
         gate=results.gate if results is not None else None,
     )

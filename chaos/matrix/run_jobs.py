@@ -32,7 +32,7 @@ from cluster import clean
 from cluster.hosts.docker.cleanup import present
 from reports import words
 from reports.matrix.pages import write_pages
-from reports.page.spread import spread_of
+from reports.matrix.recovery import change_of, pooled
 from reports.reporter import write
 
 RUNS: Final = "runs"
@@ -187,9 +187,9 @@ def deadline_s(job: Job) -> float:
 
 def line(row: CellRow, number: int, total: int, rest_s: float) -> str:
     """What is said of a job that is done."""
-    sends = spread_of(row.rto.get("send", ()))
+    middle = pooled([row]).median
     faults = f"{row.proven} of {row.planned} faults" + (f" ({row.skipped} skipped)" if row.skipped else "")
-    recovery = f", send RTO {words.seconds(sends.median)}" if sends.median is not None else ""
+    recovery = f", {change_of([row])} RTO {words.seconds(middle)}" if middle is not None else ""
     why = f": {row.sentence if row.verdict == 'invalid' else row.reason}" if row.verdict != "valid" else ""
     return (
         f"{number:>{len(str(total))}}/{total}  {words.VERDICTS[row.verdict]:<7}  {row.id}  {row.took_s:.0f} s,"

@@ -33,7 +33,6 @@ KEEP: Final[Wishes] = gates_of
 """Whatever the run was made with."""
 
 Engine = Literal["auto", "spark", "local"]
-ENGINES: Final[tuple[Engine, ...]] = ("auto", "spark", "local")
 
 LATE_S: Final = 1.0
 """How long what judges may go on being loaded when there is something to judge."""

@@ -50,6 +50,7 @@ class FakeBackend:
     """Hosts on the loopback of this machine; implements ``cluster.host.Backend``."""
 
     name = "fake"
+    help = "hosts on the loopback of this machine, for tests"
     options: Mapping[str, str] = MappingProxyType({})
     lacks: Mapping[Capability, str] = MappingProxyType({one: _ONE_NETWORK for one in Capability if one not in ABLE})
     on_this_machine = True

@@ -70,6 +70,7 @@ class FakeSystem:
     """
 
     name = "fake"
+    help = "a system in memory, for tests"
     roles: Mapping[str, RoleKind] = MappingProxyType({ROLE: "replica"})
     workload = "register"
     start_order = ((ROLE,),)

@@ -70,7 +70,7 @@ class _Listener:
 
 
 def run(store: Path, system: FakeSystem | str | None = None, **options: Any) -> Outcome:
-    """Make one run and judge it, in about two seconds. In the main thread, which hears interrupts.
+    """Make one run and judge it, in one to two seconds. In the main thread, which hears interrupts.
 
     Args:
         store: a folder for the run's, e.g. pytest's ``tmp_path``.

@@ -20,6 +20,7 @@ class BankWorkload:
     """Transfers between accounts and reads of all of them, then every bank is read once more."""
 
     name = "bank"
+    help = "transfers between accounts and reads of all of them, then every bank is read once more"
     model = MODEL
     mix: Mapping[F, float] = {F.TRANSFER: 0.5, F.READ: 0.5}
     keys = 1

@@ -20,6 +20,7 @@ class CounterWorkload:
     """Adds of small amounts and reads on several keys, then each is read once more."""
 
     name = "counter"
+    help = "adds of small amounts and reads on several keys, then each is read once more"
     model = MODEL
     mix: Mapping[F, float] = {F.ADD: 1.0, F.READ: 0.5}
     keys = 8

@@ -29,6 +29,7 @@ class DelayedWorkload:
     """Sends of which half must not be delivered before their time; reads as in queue."""
 
     name = "delayed"
+    help = "sends of which half must not be delivered before their time; reads as in queue"
     model = "log"
     mix: Mapping[F, float] = {F.SEND: 0.5, F.SCHEDULE: 0.5, F.POLL: 0.25, F.READ: 0.08, F.SLAVE_READ: 0.08}
     keys = 4

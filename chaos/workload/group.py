@@ -174,6 +174,7 @@ class GroupWorkload:
     """Sends, and a consumer group that polls, commits and rebalances; strong reads and slave reads beside it."""
 
     name = "group"
+    help = "sends, and a consumer group that polls, commits and rebalances; strong reads and slave reads beside it"
     model = "log"
     mix = MIX
     keys = 4

@@ -89,6 +89,7 @@ class IdempotentWorkload:
     """As queue, with sends that are attempted until they are answered and must never be taken twice."""
 
     name = "idempotent"
+    help = "as queue, with sends that are attempted until they are answered and must never be taken twice"
     model = "log"
     mix: Mapping[F, float] = {F.SEND: 1.0, F.POLL: 0.25, F.READ: 0.08, F.SLAVE_READ: 0.08}
     keys = 4

@@ -105,6 +105,7 @@ class LeaseWorkload:
     """Leases that are taken, kept alive and ended, while others look; at the end none may be left."""
 
     name = "lease"
+    help = "leases that are taken, kept alive and ended, while others look; at the end none may be left"
     model = MODEL
     mix: Mapping[F, float] = {F.GRANT: 0.05, F.RENEW: 0.35, F.REVOKE: 0.05, F.READ: 0.55}
     keys = 8

@@ -12,6 +12,7 @@ class ListAppendWorkload:
     """Appends and reads of lists in transactions, then every list is read once more."""
 
     name = "list-append"
+    help = "appends and reads of lists in transactions, then every list is read once more"
     model = MODEL
     mix: Mapping[F, float] = {F.LIST_TXN: 1.0, F.LIST_READ: 0.5}
     keys = 1

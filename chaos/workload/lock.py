@@ -86,6 +86,7 @@ class LockWorkload:
     """Locks that are taken, used to write, and given back; at the end each is taken once more."""
 
     name = "lock"
+    help = "locks that are taken, used to write, and given back; at the end each is taken once more"
     model = MODEL
     mix: Mapping[F, float] = {F.ACQUIRE: 0.4, F.GUARDED: 1.2, F.UNLOCK: 0.4}
     keys = 8

@@ -45,6 +45,7 @@ class LongForkWorkload:
     """Keys that are written once each, and reads of groups of them; then every group is read once more."""
 
     name = "long-fork"
+    help = "keys that are written once each, and reads of groups of them; then every group is read once more"
     model = MODEL
     mix: Mapping[F, float] = {F.REGISTER_TXN: 0.5, F.REGISTER_READ: 1.0}
     keys = 1

@@ -25,6 +25,7 @@ class MonotonicWorkload:
     """Registers that only grow, written and read in transactions; then every register is read once more."""
 
     name = "monotonic"
+    help = "registers that only grow, written and read in transactions; then every register is read once more"
     model = MODEL
     mix: Mapping[F, float] = {F.REGISTER_TXN: 0.5, F.REGISTER_READ: 0.5}
     keys = 1

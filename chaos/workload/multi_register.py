@@ -23,6 +23,7 @@ class MultiRegisterWorkload:
     """Writes and reads of several registers at once; then every group of registers is read once more."""
 
     name = "multi-register"
+    help = "writes and reads of several registers at once; then every group of registers is read once more"
     model = MODEL
     mix: Mapping[F, float] = {F.REGISTER_TXN: 0.5, F.REGISTER_READ: 0.5}
     keys = 1

@@ -75,6 +75,7 @@ class OrderedWorkload:
     """As queue, with sends that keep to shards: a key decides the queue, one at a time."""
 
     name = "ordered"
+    help = "as queue, with sends that keep to shards: a key decides the queue, one at a time"
     model = "log"
     mix = MIX
     keys = 4

@@ -154,6 +154,7 @@ class PopWorkload:
     """Sends; pops whose messages are acknowledged, kept longer or let go; strong reads and slave reads beside."""
 
     name = "pop"
+    help = "sends; pops whose messages are acknowledged, kept longer or let go; strong reads and slave reads beside"
     model = "log"
     mix = MIX
     keys = 4

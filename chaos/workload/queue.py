@@ -20,6 +20,7 @@ class QueueWorkload:
     """Sends, weak polls, strong reads and slave reads on several queues, then a full drain."""
 
     name = "queue"
+    help = "sends, weak polls, strong reads and slave reads on several queues, then a full drain"
     model = "log"
     mix: Mapping[F, float] = {F.SEND: 1.0, F.POLL: 0.25, F.READ: 0.08, F.SLAVE_READ: 0.08}
     keys = 4

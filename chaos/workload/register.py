@@ -71,6 +71,7 @@ class RegisterWorkload:
     """Reads, writes and compare-and-sets on several keys, then each is read once more."""
 
     name = "register"
+    help = "reads, writes and compare-and-sets on several keys, then each is read once more"
     model = MODEL
     mix: Mapping[F, float] = {F.WRITE: 1.0, F.READ: 1.0, F.CAS: 0.5}
     keys = 24

@@ -12,6 +12,7 @@ class RwRegisterWorkload:
     """Writes and reads of registers in transactions, then every register is read once more."""
 
     name = "rw-register"
+    help = "writes and reads of registers in transactions, then every register is read once more"
     model = MODEL
     mix: Mapping[F, float] = {F.REGISTER_TXN: 1.0, F.REGISTER_READ: 0.5}
     keys = 1

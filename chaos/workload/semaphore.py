@@ -107,6 +107,7 @@ class SemaphoreWorkload:
     """Semaphores whose permits are taken, held and given back; at the end all of them are taken once more."""
 
     name = "semaphore"
+    help = "semaphores whose permits are taken, held and given back; at the end all of them are taken once more"
     model = MODEL
     mix: Mapping[F, float] = {F.ACQUIRE: 0.3, F.GIVE_BACK: 0.1}
     keys = 4

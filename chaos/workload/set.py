@@ -16,6 +16,7 @@ class SetWorkload:
     """Adds of new elements and reads of whole sets on several keys, then each is read once more."""
 
     name = "set"
+    help = "adds of new elements and reads of whole sets on several keys, then each is read once more"
     model = MODEL
     mix: Mapping[F, float] = {F.ADD: 1.0, F.READ: 0.1}
     keys = 8

@@ -19,6 +19,7 @@ class TotalQueueWorkload:
     """Messages with confirms, taken and acknowledged by other clients, then every queue is emptied."""
 
     name = "total-queue"
+    help = "messages with confirms, taken and acknowledged by other clients, then every queue is emptied"
     model = MODEL
     mix: Mapping[F, float] = {F.ENQUEUE: 1.0, F.DEQUEUE: 1.1}
     keys = 6

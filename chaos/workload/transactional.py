@@ -34,6 +34,7 @@ class TransactionalWorkload:
     """Sends of which half are transactions: committed, rolled back, or decided when asked; reads as in queue."""
 
     name = "transactional"
+    help = "sends of which half are transactions: committed, rolled back, or decided when asked; reads as in queue"
     model = "log"
     mix: Mapping[F, float] = {F.SEND: 0.5, F.TRANSACT: 0.5, F.POLL: 0.25, F.READ: 0.08, F.SLAVE_READ: 0.08}
     keys = 4

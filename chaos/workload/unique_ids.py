@@ -16,6 +16,7 @@ class UniqueIdsWorkload:
     """Ids of several sources, then one more of each."""
 
     name = "unique-ids"
+    help = "ids of several sources, then one more of each"
     model = MODEL
     mix: Mapping[F, float] = {F.GENERATE: 2.0}
     keys = 8

@@ -127,6 +127,7 @@ class WatchWorkload:
     """Spaces whose entries are changed and followed; at the end each is followed from its oldest revision."""
 
     name = "watch"
+    help = "spaces whose entries are changed and followed; at the end each is followed from its oldest revision"
     model = MODEL
     mix: Mapping[F, float] = {F.WRITE: 0.3, F.SUBSCRIBE: 0.1}
     keys = 4

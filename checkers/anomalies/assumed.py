@@ -58,7 +58,7 @@ ASSUMPTIONS: Final = (
         "dispatch-lag",
         ("operation that left late", "operations that left late"),
         "the harness did not keep up with its own schedule",
-        "99 % of the operations leave within 250 ms of when they are due",
+        "99 % of the operations start within 250 ms of when they are due",
         **_ASSUMED,
     ),
     kind(

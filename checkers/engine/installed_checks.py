@@ -13,14 +13,11 @@ from chaos import plugins
 from chaos.core.errors import UsageError
 from chaos.core.runinfo import RunInfo
 from chaos.models.log.checks import CHECKS
-from checkers.history.check import Check, Examiner
+from checkers.history.check import Check, Examiner, MayBeAssumption
 from checkers.history.check_input import Context
 
 OF_LOGS: Final = CHECKS
 """Who judges a run whose ``run.json`` names no checks, in the order of the verdict table."""
-
-ALWAYS: Final = frozenset({"assumptions", "final-reads"})
-"""Without these no other row means anything."""
 
 FIGURES: Final = (
     "checkers.recovery.series:SeriesKernel",
@@ -122,6 +119,12 @@ def of_run(run: RunInfo) -> tuple[str, ...]:
     return run.checks or OF_LOGS
 
 
+def is_assumption(name: str) -> bool:
+    """Whether the other rows mean nothing without this check."""
+    check = checks().get(name)
+    return isinstance(check, MayBeAssumption) and check.is_assumption
+
+
 def panel(context: Context, only: Collection[str] = ()) -> Panel:
     """Who judges this run.
 
@@ -136,7 +139,7 @@ def panel(context: Context, only: Collection[str] = ()) -> Panel:
     own = of_run(context.run)
     chosen: Sequence[str] = own
     if only:
-        chosen = [*(name for name in own if name in only or name in ALWAYS), *sorted(set(only) - set(own))]
+        chosen = [*(name for name in own if name in only or is_assumption(name)), *sorted(set(only) - set(own))]
     declined, judging = {}, []
     for check in map(check_named, chosen):
         why = check.applies(context)

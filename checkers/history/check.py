@@ -60,6 +60,13 @@ class Check(Examiner[Summary], Protocol):
         ...
 
 
+@runtime_checkable
+class MayBeAssumption(Protocol):
+    """A check that says whether others mean nothing without it; if so it judges whichever checks are asked for."""
+
+    is_assumption: bool
+
+
 class Held(NamedTuple):
     """What a check says in the first sentence of a valid run.
 

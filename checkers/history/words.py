@@ -33,6 +33,11 @@ class Words(NamedTuple):
         """The words that change the object."""
         return frozenset(self.named[number] for number in self.changes)
 
+    @property
+    def timed_changes(self) -> tuple[str, ...]:
+        """The words that change the object and that recovery is measured of."""
+        return tuple(self.named[number] for number in self.timed if number in self.changes)
+
     def changes_of(self, number: int) -> str:
         """``3 sends``."""
         return f"{number} {self.change}{'' if number == 1 else 's'}"

@@ -28,6 +28,7 @@ class FinalReadsCheck(OfEachKey):
     """Two passes of final reads in a row that show the same of every queue."""
 
     name = "final-reads"
+    is_assumption = True
     help = "the final reads of every queue are complete"
     anomalies = named(INCOMPLETE)
 

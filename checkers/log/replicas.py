@@ -40,7 +40,6 @@ from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, Mask
 from checkers.log.final_reads import drain_of
 
-FORK: Final = "replica-fork"
 UNCOVERED: Final = -3
 NOTHING: Final = -2
 DAMAGED: Final = -1

@@ -58,7 +58,7 @@ class RecoverySummary(msgspec.Struct, frozen=True, kw_only=True):
 
     ``silent``: key → its silence that is over the promise. ``keys``: of how many changes were due, ``unserved``: how
     many of them had no acknowledgement; ``changes``: how many were due. ``load`` and ``late``: operations, and those
-    that left more than 250 ms late or never. ``slowest_ns``: the longest time from the heal to a queue's next
+    that started over 250 ms late or never. ``slowest_ns``: the longest time from the heal to a queue's next
     acknowledgement. ``alike``: replica → whether its own copies are all that the final reads show.
     """
 

@@ -68,6 +68,7 @@ class NetnsBackend:
     """Hosts in network namespaces; see the module."""
 
     name = "netns"
+    help = "each host a set of namespaces of this machine; needs no root"
     options: Mapping[str, str] = MappingProxyType({})
     lacks: Mapping[Capability, str] = MappingProxyType(
         {Capability.MACHINE: "hosts in namespaces are no containers; --backend docker has them"}

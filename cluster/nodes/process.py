@@ -40,7 +40,8 @@ _MARK: Final = "--"
 
 # What scripts that look at a node's process begin with; $1: the host's home.
 # `begun PID`: the start time of a live process. `known`: sets pid, start and from; fails without a pid file.
-# `scan`: the pid file, then "tgid tid state start" for every thread of the process and of its session.
+# `scan`: the pid file, then "tgid tid state start" for every thread of the process and of its session. A shell reads byte
+# by byte, so grep says which of hundreds of processes may be one of them.
 COMMON: Final = f"""\
 cd "$1" || exit
 begun() {{
@@ -53,7 +54,12 @@ known() {{ [ -f {PID_FILE} ] && read -r pid start from < {PID_FILE}; }}
 scan() {{
   known || return 0
   echo "$pid $start $from"
-  for stat in /proc/[0-9]*/stat; do
+  if command -v grep > /dev/null; then
+    stats=$(grep -lsE -e "^$pid " -e "\\) [^ ]+ [^ ]+ [^ ]+ $pid " /proc/[0-9]*/stat)
+  else
+    stats=$(echo /proc/[0-9]*/stat)
+  fi
+  for stat in $stats; do
     {{ read -r line < "$stat"; }} 2>/dev/null || continue
     tgid=${{stat#/proc/}}; tgid=${{tgid%/stat}}
     set -- ${{line##*) }}

@@ -58,6 +58,7 @@ class SimBackend:
     """Hosts that are simulated; implements ``cluster.host.Backend`` and ``cluster.host.RunsHere``."""
 
     name = "sim"
+    help = "simulated hosts, all in one process and in simulated time"
     options: Mapping[str, str] = MappingProxyType({})
     lacks: Mapping[Capability, str] = MappingProxyType(
         {one: _LACKING.format(one) for one in Capability if one not in ABLE}

@@ -17,11 +17,6 @@ def components(*groups: Collection[str]) -> dict[str, frozenset[str]]:
     return {node: everyone - frozenset(group) for group in groups for node in group if len(group) < len(everyone)}
 
 
-def isolate(nodes: Collection[str], participants: Collection[str]) -> dict[str, frozenset[str]]:
-    """Cut ``nodes``, as one group, off from the other participants."""
-    return components(tuple(nodes), [other for other in participants if other not in nodes])
-
-
 def one_way(senders: Collection[str], receivers: Collection[str]) -> dict[str, frozenset[str]]:
     """The receivers drop what the senders send; what they answer arrives."""
     return {node: frozenset(senders) - {node} for node in receivers if senders}

@@ -12,13 +12,14 @@ from typing import Final
 import msgspec
 
 from chaos.core.fault_nature import Colour, of_name
-from chaos.core.matrix_results import CellRow, MatrixPlan, Planned, Recovery, current, read_plan, read_rows
+from chaos.core.matrix_results import CellRow, MatrixPlan, Planned, current, read_plan, read_rows
 from reports import words
 from reports.junit import Case, as_text, suite, threshold_cases
+from reports.matrix.recovery import change_of, pooled
 from reports.matrix.thresholds import ThresholdCell, counted, unmet
 from reports.page.html import REPORT, own_script, template
 from reports.page.model import Stamp
-from reports.page.spread import Spread, SpreadRow, scale_of, spread_of, spread_row
+from reports.page.spread import Spread, SpreadRow, scale_of, spread_row
 from reports.summary.markdown import table
 
 TONES: Final = {"valid": "good", "invalid": "bad", "unknown": "warn", "broke": "warn"}
@@ -26,7 +27,6 @@ PENDING: Final = "not done"
 HEATS: Final = 5
 """Shades of a cell by its recovery time."""
 
-SENDS: Final = "send"
 _SHOWN_RUNS: Final = 6
 
 
@@ -64,7 +64,7 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     """One job, done or not.
 
     ``values``: of the axes, in their order. ``keys``: by what its numbers are sorted: faults proven, skipped, median of
-    sends, lost, took; empty where there is none.
+    changes, lost, took; empty where there is none.
     """
 
     id: str
@@ -84,7 +84,10 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MatrixView(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that is said of a matrix. ``unmet``: thresholds that do not hold."""
+    """Everything that is said of a matrix.
+
+    ``change``: what a change is called whose recovery is measured. ``unmet``: thresholds that do not hold.
+    """
 
     title: str
     stamp: Stamp
@@ -95,6 +98,7 @@ class MatrixView(msgspec.Struct, frozen=True, kw_only=True):
     tables: tuple[PairTable, ...]
     spreads: tuple[SpreadRow, ...]
     scale: str
+    change: str
     runs: tuple[RunRow, ...]
     unmet: tuple[ThresholdCell, ...]
 
@@ -131,7 +135,7 @@ def view(plan: MatrixPlan, rows: Sequence[CellRow], reported: Collection[str] | 
         rows = [row if row.run in reported else msgspec.structs.replace(row, run="") for row in rows]
     done = current(plan.jobs, rows)
     all_rows = [done[job.id] for job in plan.jobs if job.id in done]
-    scale_s = scale_of([spread_of(sends(row)) for row in all_rows])
+    scale_s = scale_of([pooled([row]) for row in all_rows])
     counts = {verdict: sum(row.verdict == verdict for row in all_rows) for verdict in TONES}
     return MatrixView(
         title=f"matrix {plan.name}",
@@ -143,19 +147,10 @@ def view(plan: MatrixPlan, rows: Sequence[CellRow], reported: Collection[str] | 
         tables=tuple(_tables(plan, all_rows, scale_s)),
         spreads=tuple(_spreads(plan, all_rows, scale_s)),
         scale=words.seconds(scale_s),
+        change=change_of(all_rows),
         runs=tuple(_run(job, tuple(plan.axes), done.get(job.id)) for job in plan.jobs),
         unmet=unmet(all_rows),
     )
-
-
-def sends(row: CellRow) -> tuple[Recovery, ...]:
-    """Recovery of sends from each fault of a run."""
-    return row.rto.get(SENDS, ())
-
-
-def pooled(rows: Sequence[CellRow], f: str = SENDS) -> Spread:
-    """The distribution over all faults of several runs."""
-    return spread_of([one for row in rows for one in row.rto.get(f, ())])
 
 
 def _stamp(counts: dict[str, int], jobs: int) -> Stamp:
@@ -249,7 +244,7 @@ def _cell(rows: Sequence[CellRow], name: str, scale_s: float) -> CellView | None
         heat=_heat(spread, scale_s),
         more=f"and {more} more" if more else "",
         words=f"{middle}, {words.plural(spread.faults, 'fault')}{never}",
-        spread=spread_row(name, _colour(rows, name), SENDS, spread, scale_s),
+        spread=spread_row(name, _colour(rows, name), change_of(rows), spread, scale_s),
     )
 
 
@@ -283,7 +278,7 @@ def _spreads(plan: MatrixPlan, rows: Sequence[CellRow], scale_s: float) -> Itera
             own = [row for row in rows if row.values[axis] == name]
             spread = pooled(own)
             if spread.faults:
-                yield spread_row(f"{axis} {name}", _colour(own, name), SENDS, spread, scale_s)
+                yield spread_row(f"{axis} {name}", _colour(own, name), change_of(own), spread, scale_s)
 
 
 def _run(job: Planned, axes: Sequence[str], row: CellRow | None) -> RunRow:
@@ -305,7 +300,7 @@ def _run(job: Planned, axes: Sequence[str], row: CellRow | None) -> RunRow:
             said="",
             earlier=0,
         )
-    spread = spread_of(sends(row))
+    spread = pooled([row])
     return RunRow(
         id=row.id,
         link=_link(row),
@@ -364,6 +359,6 @@ def summary(made: MatrixView) -> str:
         for run in made.runs
     ]
     missed = [(f"`{one.text}`", one.word, one.run, one.said) for one in made.unmet]
-    head = ("run", "verdict", "faults proven", "skipped", "send RTO median", "lost", "took", "what was found")
+    head = ("run", "verdict", "faults proven", "skipped", f"{made.change} RTO median", "lost", "took", "what was found")
     lines = [f"# {made.title}: {made.stamp.word}", "", made.sentence, "", " · ".join(made.facts), ""]
     return "\n".join([*lines, *table(("threshold", "verdict", "run", "measured"), missed), *table(head, rows)])

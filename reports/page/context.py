@@ -72,7 +72,7 @@ def assumptions(parts: Parts, faults: Sequence[FaultResult]) -> tuple[Assumption
         *judged,
         *traffic,
         _faults(parts.run, faults),
-        _final_reads(events, checks),
+        _final_reads(parts.run.required_phases, events, checks),
         _ended(events),
         _observations(events),
         *_settings(events),
@@ -111,17 +111,31 @@ def _faults(run: RunInfo, faults: Sequence[FaultResult]) -> Assumption:
     return Assumption(name="faults", tone="good" if whole else "warn", text=text)
 
 
-def _final_reads(events: Sequence[Event], checks: Sequence[CheckResult]) -> Assumption:
-    """Whether they were made to the end; what they returned the checks judge, which may not be enough."""
-    edges = [event for event in events if isinstance(event, Phase) and event.name == "drain"]
-    if edges and edges[-1].edge == "end" and edges[-1].ok:
-        short = [check.name for check in checks if check.name == FINAL_READS and check.valid is not True]
-        if short:
-            text = f"all made, in time; what they returned is not enough to call anything lost ({FINAL_READS}, above)"
-            return Assumption(name="final reads", tone="warn", text=text)
-        return Assumption(name="final reads", tone="good", text="all made, in time")
-    text = (edges[-1].note or "began and did not end") if edges else "never began"
-    return Assumption(name="final reads", tone="warn", text=text)
+def _final_reads(
+    required: tuple[str, ...] | None, events: Sequence[Event], checks: Sequence[CheckResult]
+) -> Assumption:
+    """Whether they were made to the end; what they returned the checks judge, which may not be enough.
+
+    ``required``: the final phases that must end well; None: the run did not come so far.
+    """
+    missing = [] if required is None else [text for name in required if (text := _unended(events, name))]
+    if required is None or missing:
+        return Assumption(name="final reads", tone="warn", text="; ".join(missing) or "never began")
+    if not required:
+        return Assumption(name="final reads", tone="good", text="the workload has none that must end")
+    if any(check.name == FINAL_READS and check.valid is not True for check in checks):
+        text = f"all made, in time; what they returned is not enough to call anything lost ({FINAL_READS}, above)"
+        return Assumption(name="final reads", tone="warn", text=text)
+    return Assumption(name="final reads", tone="good", text="all made, in time")
+
+
+def _unended(events: Sequence[Event], name: str) -> str:
+    """Why a phase did not end well; empty if it did."""
+    edges = [event for event in events if isinstance(event, Phase) and event.name == name]
+    if not edges:
+        return f"{name} never began"
+    well = edges[-1].edge == "end" and edges[-1].ok
+    return "" if well else f"{name}: {edges[-1].note or 'began and did not end'}"
 
 
 def _ended(events: Sequence[Event]) -> Assumption:

@@ -31,7 +31,8 @@ OVER_TIME: Final = 5
 OTHERS: Final = "other errors"
 BLIND_PERIODS: Final = 3.5
 """A pause in a node's observations longer than this many periods is drawn blank."""
-SHOWN_PHASES: Final = ("load", "recovery", "heal", "settle", "pops", "drain")
+UNSHOWN_PHASES: Final = frozenset({"fetch", "deploy", "ready", "collect", "replicas"})
+"""Phases of the harness before the load and behind the final phases. A workload names its final phases as it likes."""
 
 
 class Interval(msgspec.Struct, frozen=True, array_like=True):
@@ -139,11 +140,11 @@ def bands(faults: Sequence[FaultResult], origin_ns: int, end: float) -> tuple[Ba
 
 
 def phase_spans(events: Iterable[Event], origin_ns: int, end: float) -> tuple[PhaseSpan, ...]:
-    """The phases from the load on; one that never ended lasts to the end and is not ok."""
+    """The phases from the load to the last final one; one that never ended lasts to the end and is not ok."""
     spans: list[PhaseSpan] = []
     begun: dict[str, float] = {}
     for event in events:
-        if not isinstance(event, Phase) or event.name not in SHOWN_PHASES:
+        if not isinstance(event, Phase) or event.name in UNSHOWN_PHASES:
             continue
         at = round((event.time_ns - origin_ns) / NS_PER_S, 3)
         if event.edge == "start":
@@ -291,7 +292,7 @@ def last_moment(events: Iterable[Event], series: Series | None, origin_ns: int) 
     times = [
         (event.time_ns - origin_ns) / NS_PER_S
         for event in events
-        if not isinstance(event, Phase) or event.name in SHOWN_PHASES
+        if not isinstance(event, Phase) or event.name not in UNSHOWN_PHASES
     ]
     return round(max([1.0, series.duration_s if series else 0.0, *times]), 3)
 

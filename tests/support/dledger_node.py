@@ -4,10 +4,11 @@ from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 from loopback_server import LoopbackServer
+from rocketmq_wire import encode_answer
 
 from cluster.systems.dledger.ledger import APPEND, GET, SUCCESS, Ledger
 from cluster.systems.dledger.observers import Observer
-from cluster.systems.rocketmq.protocol import Answer, FrameBuffer, encode_answer
+from cluster.systems.rocketmq.protocol import Answer, FrameBuffer
 
 KINDS = {APPEND: "append", GET: "get"}
 

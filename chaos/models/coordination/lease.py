@@ -56,6 +56,7 @@ class LeaseModel(Model):
     """Leases by place."""
 
     name = MODEL
+    help = "leases that are granted for a time, renewed and revoked"
     key = "place"
     change = "change"
     words: type[Word] = F

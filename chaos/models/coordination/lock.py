@@ -53,6 +53,7 @@ class LockModel(Model):
     """Locks by key."""
 
     name = MODEL
+    help = "locks that one client holds at a time"
     key = "lock"
     change = "change"
     words: type[Word] = F

@@ -40,6 +40,7 @@ class SemaphoreModel(Model):
     """Semaphores by key."""
 
     name = MODEL
+    help = "semaphores with a fixed number of permits"
     key = "semaphore"
     change = "change"
     words: type[Word] = F

@@ -29,6 +29,7 @@ class UniqueIdsModel(Model):
     """Sources of ids by key."""
 
     name = MODEL
+    help = "sources that hand out ids, each once"
     key = "source"
     change = "id"
     words: type[Word] = F

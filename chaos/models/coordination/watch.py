@@ -96,6 +96,7 @@ class WatchModel(Model):
     """Spaces of entries by key."""
 
     name = MODEL
+    help = "keys whose changes are followed by watchers"
     key = "space"
     change = "write"
     words: type[Word] = F

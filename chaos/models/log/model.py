@@ -51,6 +51,7 @@ class LogModel:
     """Queues to which values are appended; implements ``chaos.core.model.Model``."""
 
     name = MODEL
+    help = "queues or partitions: messages are appended and read by offset"
     words: type[Word] = F
     functions = FUNCTIONS
     key = "queue"

@@ -30,6 +30,7 @@ class CounterModel(Model):
     """Sums by key."""
 
     name = MODEL
+    help = "counters to which amounts are added"
     key = "counter"
     change = "add"
     words: type[Word] = F

@@ -38,6 +38,7 @@ class RegisterModel(Model):
     """Numbers by key."""
 
     name = MODEL
+    help = "registers that hold one value: read, write, compare-and-set"
     key = "register"
     change = "write"
     words: type[Word] = F

@@ -43,6 +43,7 @@ class SetModel(Model):
     """Sets by key."""
 
     name = MODEL
+    help = "sets to which elements are added"
     key = "set"
     change = "add"
     words: type[Word] = F

@@ -44,6 +44,7 @@ class TotalQueueModel(Model):
     """Queues of messages without offsets by key."""
 
     name = MODEL
+    help = "queues without offsets: each message is given to one consumer"
     key = "queue"
     change = "message"
     words: type[Word] = F

@@ -49,6 +49,7 @@ class BankModel(Model):
     """Banks by key."""
 
     name = MODEL
+    help = "accounts with balances, between which money is transferred"
     key = "bank"
     change = "transfer"
     words: type[Word] = F

@@ -21,6 +21,7 @@ class TransactionModel(Model):
     """Transactions by space."""
 
     name = MODEL
+    help = "transactions that read and write or append to several keys"
     key = "key space"
     change = "transaction"
     words: type[Word] = F

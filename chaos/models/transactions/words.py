@@ -70,8 +70,3 @@ class Reads(msgspec.Struct):
     """The result of every word: for each micro-operation what it read, None for one that is no read."""
 
     seen: list[Seen]
-
-
-def read_nothing(argument: Transaction) -> Reads:
-    """A result that a client fills by and by."""
-    return Reads([None] * len(argument.micros))

@@ -123,6 +123,7 @@ class DockerBackend:
     """Hosts in containers of this machine's Docker engine; see the module."""
 
     name = "docker"
+    help = "each host a container of this machine's Docker engine"
     options: Mapping[str, str] = MappingProxyType(
         {
             "image": "Image of the hosts, instead of the one that `chaos image build` makes.",

@@ -138,6 +138,7 @@ class SshBackend:
     """
 
     name = "ssh"
+    help = "each host a machine that you name in a file, reached by SSH"
     options: Mapping[str, str] = MappingProxyType(
         {
             "nodes_file": "names the machines: YAML, or one host a line",

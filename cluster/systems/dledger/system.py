@@ -26,6 +26,7 @@ class DLedger(OfJars):
     """
 
     name = "dledger"
+    help = "DLedger (0.1 to 0.4): three or five nodes that keep one replicated log"
     refusals = (NOT_LEADER,)
     build_holds = programs.HOLDS
     jars = Jars(programs.VERSION, programs.distribution, programs.version_in)

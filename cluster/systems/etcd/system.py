@@ -56,6 +56,7 @@ class Etcd:
     """
 
     name = "etcd"
+    help = "etcd (3.4 or later): one Raft group of three or five members, and a learner if asked for"
     build_holds = programs.HOLDS
     roles: Mapping[str, RoleKind] = MappingProxyType({MEMBER: "replica", LEARNER: "replica"})
     workload = "register"

@@ -25,6 +25,7 @@ class Kafka(OfJars):
     """
 
     name = "kafka"
+    help = "Kafka without ZooKeeper (KRaft): three brokers, with controllers of their own or combined"
     refusals = ("NOT_LEADER_OR_FOLLOWER", "NOT_ENOUGH_REPLICAS")
     build_holds = programs.HOLDS
     jars = Jars(programs.VERSION, programs.distribution, programs.version_in)

@@ -173,13 +173,6 @@ class Reader:
         """A string in the flexible encoding."""
         return self.take(max(0, self.unsigned() - 1)).decode(errors="replace")
 
-    def compact_array(self, item: Callable[[], ValueT]) -> list[ValueT]:
-        """An array in the flexible encoding."""
-        count = self.unsigned() - 1
-        if count > self.left:
-            raise Malformed(f"an array of {count} items in {self.left} bytes")
-        return [item() for _ in range(count)]
-
     def tags(self) -> None:
         """Fields that somebody added later, which nobody here knows."""
         for _ in range(self.unsigned()):

@@ -26,6 +26,7 @@ class MiniMQ:
     """
 
     name = "minimq"
+    help = "minimq, a small message queue of our own with bugs to switch on: needs nothing but Python"
     refusals = ("rejected: not-master", "rejected: too-few-in-sync")
     version = config.VERSION
     roles: Mapping[str, RoleKind] = config.ROLES

@@ -42,6 +42,7 @@ class Nats:
     """
 
     name = "nats"
+    help = "NATS with JetStream (2.9 or later): three servers whose streams are Raft groups"
     build_holds = programs.HOLDS
     refusals = (NOBODY,)
     roles: Mapping[str, RoleKind] = MappingProxyType({ROLE: "replica"})

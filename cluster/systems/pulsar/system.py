@@ -27,6 +27,7 @@ class Pulsar(OfJars):
     """
 
     name = "pulsar"
+    help = "Pulsar with BookKeeper: three brokers, three bookies or more, three metadata servers"
     refusals = (f"no producer: {NOT_SERVED}", NOT_SERVED)
     build_holds = programs.HOLDS
     jars = Jars(programs.VERSION, programs.distribution, programs.version_in)

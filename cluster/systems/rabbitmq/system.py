@@ -26,6 +26,7 @@ class RabbitMQ:
     """
 
     name = "rabbitmq"
+    help = "RabbitMQ (3.10): three or five nodes with quorum, classic or mirrored queues"
     version = PACKAGE.version
     roles: Mapping[str, RoleKind] = MappingProxyType({ROLE: "replica"})
     workload = "total-queue"

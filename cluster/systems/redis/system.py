@@ -64,6 +64,7 @@ class Redis:
     """
 
     name = "redis"
+    help = "Redis (7.0): a master with replicas and sentinels, a single server, or a cluster"
     refusals = ("READONLY", "NOREPLICAS")
     version = PACKAGE.plain_version
     roles: Mapping[str, RoleKind] = MappingProxyType({SERVER: "replica", WATCHER: "controller"})

@@ -31,7 +31,6 @@ RECEIPTS: Final = 65536
 
 NS_PER_MS: Final = 1_000_000
 _FROM_THE_BEGINNING: Final = 0
-_IN_RETRY: Final = "1"
 _IN_QUEUE: Final = "0"
 _CHECK_POINT: Final = "POP_CK"
 _PARTS: Final = 8

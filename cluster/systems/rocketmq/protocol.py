@@ -8,7 +8,7 @@ frame or a message that does not parse to its last byte is a ``ProtocolError``.
 
 import struct
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from enum import IntEnum
 from typing import Final, NamedTuple
 
@@ -125,23 +125,6 @@ def encode_request(code: int, opaque: int, fields: Mapping[str, object], body: b
     ext = {name: _text(value) for name, value in fields.items()}
     header = _encode_header(_RequestHeader(code=code, opaque=opaque, extFields=ext))
     return _LENGTHS.pack(4 + len(header) + len(body), _JSON << 24 | len(header)) + header + body
-
-
-def encode_answer(answer: Answer) -> bytes:
-    """An answer frame, as a server would write it."""
-    header = msgspec.json.encode(
-        {
-            "code": answer.code,
-            "flag": _RESPONSE if answer.response else 0,
-            "language": "JAVA",
-            "opaque": answer.opaque,
-            "remark": answer.remark,
-            "extFields": dict(answer.fields),
-            "serializeTypeCurrentRPC": "JSON",
-            "version": 501,
-        }
-    )
-    return _LENGTHS.pack(4 + len(header) + len(answer.body), len(header)) + header + answer.body
 
 
 def _text(value: object) -> str:
@@ -274,17 +257,3 @@ def _decode_message(data: bytes, start: int) -> tuple[Message, int]:
     intact = crc in (0, zlib.crc32(body) & 0x7FFFFFFF)  # 0: the broker was told not to compute it
     decoded = decode_properties(properties)
     return Message(topic, queue, offset, physical, body, intact, decoded, reconsumed), at
-
-
-def encode_messages(messages: Iterable[Message]) -> bytes:
-    """Messages as a broker stores them (version 1, IPv4): what ``decode_messages`` reads."""
-    out = bytearray()
-    for message in messages:
-        topic, properties = message.topic.encode(), encode_properties(message.properties).encode()
-        crc = zlib.crc32(message.body) & 0x7FFFFFFF ^ (0 if message.intact else 0x5A5A5A5A)
-        fixed = _MESSAGE_HEAD.size + 24 + _BODY_HEAD.size + 3
-        total = fixed + len(message.body) + len(topic) + len(properties)
-        out += _MESSAGE_HEAD.pack(total, _MAGIC_V1, crc, message.queue, 0, message.offset, message.position, 0, 0)
-        out += bytes(24) + _BODY_HEAD.pack(message.reconsumed, 0, len(message.body)) + message.body
-        out += bytes([len(topic)]) + topic + struct.pack(">h", len(properties)) + properties
-    return bytes(out)

@@ -28,6 +28,7 @@ class RocketMQ(OfJars):
     """
 
     name = "rocketmq"
+    help = "Apache RocketMQ (5): name servers, controllers in some modes, and a replica group of brokers"
     refusals = (
         "SYSTEM_BUSY: not master",
         "SYSTEM_ERROR: in-sync replicas not enough",

@@ -73,6 +73,7 @@ class ZooKeeper(OfJars):
     """
 
     name = "zookeeper"
+    help = "ZooKeeper (3.9 or another version): three or five voters, and observers if asked for"
     refusals = (NO_SESSION,)
     build_holds = programs.HOLDS
     jars = Jars(programs.VERSION, programs.distribution, programs.version_in)

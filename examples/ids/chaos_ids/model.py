@@ -27,6 +27,7 @@ class IdsModel(Model):
     """Sources of ids by key."""
 
     name = "ids"
+    help = "sources that hand out numbers, each once"
     key = "source"
     change = "draw"
     words = F

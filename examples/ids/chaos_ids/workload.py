@@ -13,6 +13,7 @@ class IdsWorkload:
     """Draws ids from several sources, then one more from each."""
 
     name = "ids"
+    help = "numbers from several sources, then one more of each"
     model = "ids"
     mix: Mapping[F, float] = {F.NEXT: 1.0}
     keys = 4

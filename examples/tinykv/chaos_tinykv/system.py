@@ -18,6 +18,7 @@ class TinyKv:
     """tinykv: three servers, each with a third of the keys."""
 
     name = "tinykv"
+    help = "three servers that keep registers, each a third of the keys"
     version = "1"
     roles: Mapping[str, RoleKind] = {"server": "replica"}
     workload = "register"

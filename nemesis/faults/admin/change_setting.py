@@ -29,7 +29,7 @@ class ChangeSetting(RelaunchFault):
     action: ClassVar[str] = CHANGE_SETTING
     verb: ClassVar[str] = "restarted with another setting"
     help: ClassVar[str] = (
-        "restart {} one after the other with another value of a setting, and back again at the fault's end"
+        "restart {} one after the other with another value of a setting; change back when the fault ends"
     )
     Params: ClassVar[type[msgspec.Struct]] = ChangeSettingParams
 

@@ -34,7 +34,7 @@ class ChangeVersion(RelaunchFault):
     name: ClassVar[str] = "change-version"
     action: ClassVar[str] = CHANGE_VERSION
     verb: ClassVar[str] = "restarted as another version"
-    help: ClassVar[str] = "restart {} one after the other as another version, and back again at the fault's end"
+    help: ClassVar[str] = "restart {} one after the other as another version; change back when the fault ends"
     Params: ClassVar[type[msgspec.Struct]] = ChangeVersionParams
 
     @classmethod

@@ -33,7 +33,7 @@ class Defragment(AdminFault):
     name: ClassVar[str] = "defragment"
     action: ClassVar[str] = DEFRAGMENT
     verb: ClassVar[str] = "defragmented"
-    help: ClassVar[str] = "have {} defragment their databases; it cannot be undone"
+    help: ClassVar[str] = "defragment the database of {}; it cannot be undone"
 
     def __init__(self, scene: Scene) -> None:
         """Remember the scene; touch nothing."""

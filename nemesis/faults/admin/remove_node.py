@@ -40,7 +40,7 @@ class RemoveNode(AdminFault):
     action: ClassVar[str] = CHANGE_MEMBERS
     verb: ClassVar[str] = "removed from the cluster"
     help: ClassVar[str] = (
-        "remove {} from the cluster with all data, and add each again as a new node at the fault's end"
+        "remove {} from the cluster, with all data; add each again as an empty node when the fault ends"
     )
     hits: ClassVar[Hits] = "nodes"
     silences: ClassVar[bool] = True

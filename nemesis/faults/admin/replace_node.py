@@ -17,7 +17,7 @@ class ReplaceNode(RemoveNode):
 
     name: ClassVar[str] = "replace-node"
     verb: ClassVar[str] = "replaced by an empty node"
-    help: ClassVar[str] = "replace {} by empty nodes: remove each with all data and add it as a new one at once"
+    help: ClassVar[str] = "replace {}: remove each node and all of its data, and add an empty one in its place at once"
     silences: ClassVar[bool] = False
     colour: ClassVar[Colour] = "brown"
     least_s: ClassVar[float] = 5.0

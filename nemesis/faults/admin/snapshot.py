@@ -21,7 +21,7 @@ class Snapshot(AdminFault):
     name: ClassVar[str] = "snapshot"
     action: ClassVar[str] = SNAPSHOT
     verb: ClassVar[str] = "asked for a snapshot"
-    help: ClassVar[str] = "take a snapshot of all that is held by {}, and remove it at the fault's end"
+    help: ClassVar[str] = "have {} write a snapshot of all data; remove it when the fault ends"
 
     def __init__(self, scene: Scene) -> None:
         """Remember the scene; touch nothing."""

@@ -63,13 +63,13 @@ class TransferLeadership(AdminFault):
     name: ClassVar[str] = "transfer-leadership"
     action: ClassVar[str] = TRANSFER_LEADERSHIP
     verb: ClassVar[str] = "asked to hand over its leadership"
-    help: ClassVar[str] = "have {} hand leadership over to another node, and back at the fault's end"
+    help: ClassVar[str] = "have {} hand leadership over to another node, and back when the fault ends"
     selectors: ClassVar[tuple[Selector, ...]] = ()
     shapes: ClassVar[tuple[Shape, ...]] = (
         Shape(
             "transfer-leadership",
             Selector.LEADER,
-            "have the leader of a subject (drawn; or @SUBJECT, @all) hand over to another node, and back at the end",
+            "have the leader of a subject (drawn; or @SUBJECT, @all) hand over to another node until the fault ends",
         ),
     )
 

@@ -33,7 +33,7 @@ class ClockDrift(ClockFault):
 
     name: ClassVar[str] = "clock-drift"
     verb: ClassVar[str] = "given a clock that drifts"
-    help: ClassVar[str] = "let the wall clock of {} run too fast or too slow"
+    help: ClassVar[str] = "make the wall clock of {} run too fast or too slow"
     Params: ClassVar[type[msgspec.Struct]] = ClockDriftParams
 
     def __init__(self, scene: Scene) -> None:

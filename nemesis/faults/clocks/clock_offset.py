@@ -29,7 +29,7 @@ class ClockOffset(ClockFault):
 
     name: ClassVar[str] = "clock-offset"
     verb: ClassVar[str] = "given clocks that disagree"
-    help: ClassVar[str] = "have the wall clocks of {} disagree, each by an offset of its own"
+    help: ClassVar[str] = "make the wall clocks of {} disagree, each by an offset of its own"
     Params: ClassVar[type[msgspec.Struct]] = ClockOffsetParams
 
     def __init__(self, scene: Scene) -> None:

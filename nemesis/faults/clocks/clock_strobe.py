@@ -33,7 +33,7 @@ class ClockStrobe(ClockFault):
 
     name: ClassVar[str] = "clock-strobe"
     verb: ClassVar[str] = "given a clock that jumps to and fro"
-    help: ClassVar[str] = "set the wall clock of {} there and back many times a second"
+    help: ClassVar[str] = "set the wall clock of {} forth and back many times a second"
     Params: ClassVar[type[msgspec.Struct]] = ClockStrobeParams
 
     @classmethod

@@ -65,7 +65,7 @@ class Backlog(KeptChange):
 
     name: ClassVar[str] = "backlog"
     verb: ClassVar[str] = "full of half-open connections"
-    help: ClassVar[str] = "fill the queue of new connections of a TCP port of {}; those that are there go on"
+    help: ClassVar[str] = "fill the queue of new connections of a TCP port of {}; open connections go on"
     hits: ClassVar[Hits] = "nodes"
     Params: ClassVar[type[msgspec.Struct]] = BacklogParams
     colour: ClassVar[Colour] = "peach"

@@ -62,7 +62,7 @@ class Conntrack(KeptChange):
 
     name: ClassVar[str] = "conntrack"
     verb: ClassVar[str] = "with a full table of connections"
-    help: ClassVar[str] = "fill the connection tracking table of {}: what it does not know yet is dropped"
+    help: ClassVar[str] = "fill the connection tracking table of {}: packets of new connections are dropped"
     hits: ClassVar[Hits] = "nodes"
     Params: ClassVar[type[msgspec.Struct]] = ConntrackParams
     colour: ClassVar[Colour] = "peach"

@@ -34,7 +34,7 @@ class PortExhaustion(KeptChange):
 
     name: ClassVar[str] = "port-exhaustion"
     verb: ClassVar[str] = "out of ports"
-    help: ClassVar[str] = "leave {} no port for new outgoing TCP connections"
+    help: ClassVar[str] = "use up the ports of {} for new outgoing TCP connections"
     hits: ClassVar[Hits] = "nodes"
     colour: ClassVar[Colour] = "peach"
 

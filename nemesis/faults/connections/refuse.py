@@ -16,7 +16,7 @@ class Refuse(ConnectionFault):
 
     name: ClassVar[str] = "refuse"
     verb: ClassVar[str] = "refused new connections"
-    help: ClassVar[str] = "refuse each new TCP connection on the links of {}; those that are there go on"
+    help: ClassVar[str] = "refuse each new TCP connection on the links of {}; open connections go on"
     done: ClassVar[str] = "reset"
     trips: ClassVar[str] = "were refused"
     like_its: ClassVar[Rule | None] = Rule("", match=_SYN, reset=True)

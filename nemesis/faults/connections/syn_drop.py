@@ -16,7 +16,7 @@ class SynDrop(ConnectionFault):
 
     name: ClassVar[str] = "syn-drop"
     verb: ClassVar[str] = "kept from new connections"
-    help: ClassVar[str] = "let no new TCP connection begin on the links of {}; those that are there go on"
+    help: ClassVar[str] = "drop the packets that open new TCP connections on the links of {}; open connections go on"
     trips: ClassVar[str] = "never began"
     like_its: ClassVar[Rule | None] = Rule("", match=_SYN)
     modules: ClassVar[str] = "xt_tcpudp"

@@ -13,13 +13,13 @@ class PartitionIn(Partition):
     """A cut of one direction."""
 
     name: ClassVar[str] = "partition-in"
-    help: ClassVar[str] = "one way: what the others send to {} is dropped"
+    help: ClassVar[str] = "one way: drop what the others send to {}"
     selectors: ClassVar[tuple[Selector, ...]] = EXACT
     shapes: ClassVar[tuple[Shape, ...]] = (
         Shape(
             "one-way-partition",
             Selector.RANDOM,
-            "one way: what the others send to a random number of random nodes is dropped",
+            "one way: drop what the others send to a random number of random nodes",
         ),
     )
     silences: ClassVar[bool] = False

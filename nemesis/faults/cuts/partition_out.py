@@ -13,7 +13,7 @@ class PartitionOut(Partition):
     """A cut of one direction."""
 
     name: ClassVar[str] = "partition-out"
-    help: ClassVar[str] = "one way: what {} sends to the others is dropped"
+    help: ClassVar[str] = "one way: drop what the others receive from {}"
     selectors: ClassVar[tuple[Selector, ...]] = EXACT
     shapes: ClassVar[tuple[Shape, ...]] = ()
     silences: ClassVar[bool] = False

@@ -31,8 +31,6 @@ _SILENCES: Final = 4
 
 By = Literal["link", "node"]
 Stages = tuple[frozenset[Link], ...]
-Spell = tuple[float, float | None]
-"""When a link was cut and when it was opened, None if it is not; in seconds."""
 
 
 class StagedHealParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,13 +54,13 @@ class StagedHeal(ChangingCut):
 
     name: ClassVar[str] = "staged-heal"
     verb: ClassVar[str] = "cut off and healed in stages"
-    help: ClassVar[str] = "cut {} off from the others, both ways, and open the links one by one before the fault's end"
+    help: ClassVar[str] = "cut {} off from the others, both ways; open the links one by one before the fault ends"
     Params: ClassVar[type[msgspec.Struct]] = StagedHealParams
     shapes: ClassVar[tuple[Shape, ...]] = (
         Shape(
             "all-staged-heal",
             Selector.ALL,
-            "cut all nodes off from each other and open the links one by one before the fault's end",
+            "cut all nodes off from each other; open the links one by one before the fault ends",
         ),
     )
     least_s: ClassVar[float] = 10.0

@@ -20,7 +20,7 @@ class BitFlip(Damage):
 
     name: ClassVar[str] = "bit-flip"
     verb: ClassVar[str] = "with bits turned in its files"
-    help: ClassVar[str] = "kill {}, turn bits in its files, and start again at the fault's end"
+    help: ClassVar[str] = "kill {} (SIGKILL) and flip bits in the files of each; start each again when the fault ends"
     Params: ClassVar[type[msgspec.Struct]] = BitFlipParams
 
     def damage(self, node: Node) -> str:

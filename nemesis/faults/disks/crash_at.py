@@ -40,7 +40,9 @@ class CrashAtFsync(PowerFailure):
 
     name: ClassVar[str] = "crash-at-fsync"
     verb: ClassVar[str] = "killed at an fsync"
-    help: ClassVar[str] = "kill {} exactly at the k-th fsync, lose what was not synced, and start again at the end"
+    help: ClassVar[str] = (
+        "kill {} exactly at the k-th fsync and lose what was not synced; start each again when the fault ends"
+    )
     Params: ClassVar[type[msgspec.Struct]] = CrashAtParams
     ops: ClassVar[int] = FSYNC
     word: ClassVar[str] = "fsync"
@@ -108,6 +110,8 @@ class CrashAtRename(CrashAtFsync):
 
     name: ClassVar[str] = "crash-at-rename"
     verb: ClassVar[str] = "killed at a rename"
-    help: ClassVar[str] = "kill {} exactly at the k-th rename, lose what was not synced, and start again at the end"
+    help: ClassVar[str] = (
+        "kill {} exactly at the k-th rename and lose what was not synced; start each again when the fault ends"
+    )
     ops: ClassVar[int] = RENAME
     word: ClassVar[str] = "rename"

@@ -21,7 +21,9 @@ class CutFile(Damage):
 
     name: ClassVar[str] = "cut-file"
     verb: ClassVar[str] = "with a file cut short"
-    help: ClassVar[str] = "kill {}, cut the end off the file that it wrote last, and start again at the fault's end"
+    help: ClassVar[str] = (
+        "kill {} (SIGKILL) and cut off the end of the file that each wrote last; start each again when the fault ends"
+    )
     Params: ClassVar[type[msgspec.Struct]] = CutFileParams
 
     def damage(self, node: Node) -> str:

@@ -30,7 +30,7 @@ class DiskError(DiskFault):
 
     name: ClassVar[str] = "disk-error"
     verb: ClassVar[str] = "with a disk that fails"
-    help: ClassVar[str] = "let a share of the reads, writes or fsyncs on the disk of {} fail with EIO"
+    help: ClassVar[str] = "make a share of the reads, writes or fsyncs on the disk of {} fail with EIO"
     Params: ClassVar[type[msgspec.Struct]] = DiskErrorParams
     probes: ClassVar[int] = 100
 

@@ -14,7 +14,7 @@ class DiskFull(DiskFault):
 
     name: ClassVar[str] = "disk-full"
     verb: ClassVar[str] = "without room on its disk"
-    help: ClassVar[str] = "let the disk of {} be full (ENOSPC)"
+    help: ClassVar[str] = "make the disk of {} full: writes fail with ENOSPC"
 
     def orders(self) -> tuple[Order, ...]:
         """What takes room fails."""

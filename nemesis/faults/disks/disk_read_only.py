@@ -25,7 +25,7 @@ class DiskReadOnly(DiskFault):
 
     name: ClassVar[str] = "disk-read-only"
     verb: ClassVar[str] = "with a disk that is read-only"
-    help: ClassVar[str] = "let the disk of {} be read-only (EROFS), also for files that are open"
+    help: ClassVar[str] = "make the disk of {} read-only: writes fail with EROFS, also to files that are open"
 
     def orders(self) -> tuple[Order, ...]:
         """What changes anything fails."""

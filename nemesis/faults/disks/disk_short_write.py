@@ -20,7 +20,7 @@ class DiskShortWrite(DiskFault):
 
     name: ClassVar[str] = "disk-short-write"
     verb: ClassVar[str] = "with a disk that writes half"
-    help: ClassVar[str] = "let a share of the writes to the disk of {} write only half, and say so"
+    help: ClassVar[str] = "make a share of the writes to the disk of {} write only half, and report so"
     Params: ClassVar[type[msgspec.Struct]] = DiskShortWriteParams
     probes: ClassVar[int] = 100
 

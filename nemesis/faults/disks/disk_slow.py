@@ -22,7 +22,7 @@ class DiskSlow(DiskFault):
 
     name: ClassVar[str] = "disk-slow"
     verb: ClassVar[str] = "with a slow disk"
-    help: ClassVar[str] = "let each read, write and fsync on the disk of {} take longer"
+    help: ClassVar[str] = "slow down each read, write and fsync on the disk of {}"
     Params: ClassVar[type[msgspec.Struct]] = DiskSlowParams
     restarts: ClassVar[bool] = False
     probes: ClassVar[int] = 1

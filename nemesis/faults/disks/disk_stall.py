@@ -17,7 +17,7 @@ class DiskStall(DiskFault):
 
     name: ClassVar[str] = "disk-stall"
     verb: ClassVar[str] = "with a disk that syncs nothing"
-    help: ClassVar[str] = "let every fsync on the disk of {} hang until the fault's end"
+    help: ClassVar[str] = "make every fsync on the disk of {} hang until the fault ends"
     restarts: ClassVar[bool] = False
     probes: ClassVar[int] = 1
 

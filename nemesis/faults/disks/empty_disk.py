@@ -12,7 +12,7 @@ class EmptyDisk(Damage):
 
     name: ClassVar[str] = "empty-disk"
     verb: ClassVar[str] = "with an emptied disk"
-    help: ClassVar[str] = "kill {}, remove all of its data, and start again at the fault's end"
+    help: ClassVar[str] = "kill {} (SIGKILL) and remove all data of each; start each again when the fault ends"
     selectors: ClassVar[tuple[Selector, ...]] = (Selector.MINOR, Selector.LEADER, Selector.FIXED)
 
     def damage(self, node: Node) -> str:

@@ -40,7 +40,9 @@ class PowerFailure(Kill):
 
     name: ClassVar[str] = "power-failure"
     verb: ClassVar[str] = "without power"
-    help: ClassVar[str] = "cut the power of {}: kill, lose what was not synced, and start again at the fault's end"
+    help: ClassVar[str] = (
+        "cut the power of {}: kill, and lose what was not synced; start each again when the fault ends"
+    )
     Params: ClassVar[type[msgspec.Struct]] = PowerFailureParams
     recurs: ClassVar[bool] = False
     together: ClassVar[str] = ""

@@ -26,7 +26,9 @@ class StaleDisk(Damage):
 
     name: ClassVar[str] = "stale-disk"
     verb: ClassVar[str] = "set back to an old disk"
-    help: ClassVar[str] = "set the disk of {} back by some seconds while it is down, and start again at the fault's end"
+    help: ClassVar[str] = (
+        "kill {} (SIGKILL) and set the disk of each back by some seconds; start each again when the fault ends"
+    )
     Params: ClassVar[type[msgspec.Struct]] = StaleDiskParams
 
     def act(self) -> None:

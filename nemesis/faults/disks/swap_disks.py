@@ -26,7 +26,7 @@ class SwapDisks(Damage):
 
     name: ClassVar[str] = "swap-disks"
     verb: ClassVar[str] = "with the disk of another"
-    help: ClassVar[str] = "kill {}, exchange their disks, and start again at the fault's end"
+    help: ClassVar[str] = "kill {} (SIGKILL) and exchange their disks; start each again when the fault ends"
     selectors: ClassVar[tuple[Selector, ...]] = (Selector.MAJOR, Selector.ALL, Selector.FIXED)
 
     def act(self) -> None:

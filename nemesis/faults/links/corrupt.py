@@ -33,7 +33,7 @@ class Corrupt(StreamFault):
 
     name: ClassVar[str] = "corrupt"
     verb: ClassVar[str] = "sent altered packets"
-    help: ClassVar[str] = "alter a bit of a share of the packets on every link of {}, each way"
+    help: ClassVar[str] = "flip a bit in a share of the packets on every link of {}, each way"
     Params: ClassVar[type[msgspec.Struct]] = CorruptParams
     survived: ClassVar[frozenset[Selector] | None] = frozenset()
 

@@ -60,7 +60,7 @@ class Delay(PacketFault):
 
     name: ClassVar[str] = "delay"
     verb: ClassVar[str] = "slowed down"
-    help: ClassVar[str] = "let the packets on every link of {} come later, each way"
+    help: ClassVar[str] = "delay the packets on every link of {}, each way"
     Params: ClassVar[type[msgspec.Struct]] = DelayParams
     colour: ClassVar[Colour] = "blue"
     done: ClassVar[str] = "delayed"

@@ -24,7 +24,7 @@ class Duplicate(StreamFault):
 
     name: ClassVar[str] = "duplicate"
     verb: ClassVar[str] = "sent packets twice"
-    help: ClassVar[str] = "have a share of the packets on every link of {} come twice, each way"
+    help: ClassVar[str] = "deliver a share of the packets on every link of {} twice, each way"
     Params: ClassVar[type[msgspec.Struct]] = DuplicateParams
 
     @classmethod

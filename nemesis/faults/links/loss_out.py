@@ -12,7 +12,7 @@ class LossOut(Loss):
     """Loss of one direction: from the targets, dropped where it arrives."""
 
     name: ClassVar[str] = "loss-out"
-    help: ClassVar[str] = "one way: drop a share of what {} send to the others"
+    help: ClassVar[str] = "one way: drop a share of what the others receive from {}"
     in_all: ClassVar[bool] = False
 
     @classmethod

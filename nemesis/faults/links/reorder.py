@@ -26,7 +26,7 @@ class Reorder(StreamFault):
     name: ClassVar[str] = "reorder"
     verb: ClassVar[str] = "sent packets out of order"
     help: ClassVar[str] = (
-        "hold a share of the packets on every link of {} for a moment, so that others pass them, each way"
+        "hold back a share of the packets on every link of {}, so that later ones overtake them, each way"
     )
     Params: ClassVar[type[msgspec.Struct]] = ReorderParams
 

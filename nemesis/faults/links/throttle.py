@@ -36,7 +36,7 @@ class Throttle(StreamFault):
 
     name: ClassVar[str] = "throttle"
     verb: ClassVar[str] = "slowed down"
-    help: ClassVar[str] = "let only so many bits a second pass on every link of {}, each way"
+    help: ClassVar[str] = "limit the bandwidth of every link of {}, each way"
     Params: ClassVar[type[msgspec.Struct]] = ThrottleParams
     colour: ClassVar[Colour] = "blue"
 

@@ -25,7 +25,7 @@ class WrongArp(KeptChange):
 
     name: ClassVar[str] = "wrong-arp"
     verb: ClassVar[str] = "sent to a wrong hardware address"
-    help: ClassVar[str] = "one way: let {} send to the others at a hardware address that nobody has"
+    help: ClassVar[str] = "one way: give {} a wrong hardware address (MAC) for the others, so that nothing arrives"
     colour: ClassVar[Colour] = "violet"
 
     @classmethod

@@ -34,11 +34,11 @@ class ClientCrash(ClientFault):
 
     name: ClassVar[str] = "client-crash"
     verb: ClassVar[str] = "without their clients"
-    help: ClassVar[str] = "kill clients of {}"
+    help: ClassVar[str] = "kill client processes of {}"
     Params: ClassVar[type[msgspec.Struct]] = ClientCrashParams
     shapes: ClassVar[tuple[Shape, ...]] = (
         Shape(
-            "client-crash", Selector.ALL, "SIGKILL the processes of clients, and start them again at the fault's end"
+            "client-crash", Selector.ALL, "kill all client processes (SIGKILL); start them again when the fault ends"
         ),
     )
     colour: ClassVar[Colour] = "grey"

@@ -48,7 +48,7 @@ class CpuLoad(ResidentFault):
 
     name: ClassVar[str] = "cpu-load"
     verb: ClassVar[str] = "short of CPU"
-    help: ClassVar[str] = "let loops compete for one processor with the process of {}"
+    help: ClassVar[str] = "run busy loops that compete with the process of {} for one processor"
     Params: ClassVar[type[msgspec.Struct]] = CpuLoadParams
     program: ClassVar[Path] = Path(cpu_load_program.__file__)
     beside: ClassVar[str] = "loops beside it"

@@ -38,7 +38,7 @@ class CrashLoop(Kill):
 
     name: ClassVar[str] = "crash-loop"
     verb: ClassVar[str] = "killed again and again"
-    help: ClassVar[str] = "kill {} and start again, on and on until the fault's end"
+    help: ClassVar[str] = "kill {} (SIGKILL) and start again, over and over until the fault ends"
     Params: ClassVar[type[msgspec.Struct]] = CrashLoopParams
     silences: ClassVar[bool] = False
     recurs: ClassVar[bool] = False

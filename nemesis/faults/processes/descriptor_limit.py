@@ -27,7 +27,7 @@ class DescriptorLimit(LimitFault):
 
     name: ClassVar[str] = "descriptor-limit"
     verb: ClassVar[str] = "out of descriptors"
-    help: ClassVar[str] = "let {} open no more files and connections"
+    help: ClassVar[str] = "allow {} no more open files and connections"
     Params: ClassVar[type[msgspec.Struct]] = DescriptorLimitParams
     kind: ClassVar[str] = "RLIMIT_NOFILE"
 

@@ -29,7 +29,7 @@ class KillContainer(MachineFault):
 
     name: ClassVar[str] = "kill"
     verb: ClassVar[str] = "killed"
-    help: ClassVar[str] = "end the whole container of {} and start it again at the fault's end"
+    help: ClassVar[str] = "kill the whole container of {} (docker kill); start it again when the fault ends"
     silences: ClassVar[bool] = True
     restarts: ClassVar[bool] = True
     colour: ClassVar[Colour] = "red"
@@ -78,7 +78,7 @@ class Kill(ProcessFault):
 
     name: ClassVar[str] = "kill"
     verb: ClassVar[str] = "killed"
-    help: ClassVar[str] = "SIGKILL {} and start again at the fault's end"
+    help: ClassVar[str] = "kill {} (SIGKILL); start each again when the fault ends"
     silences: ClassVar[bool] = True
     restarts: ClassVar[bool] = True
     recurs: ClassVar[bool] = True

@@ -28,7 +28,7 @@ class MemoryLimit(LimitFault):
 
     name: ClassVar[str] = "memory-limit"
     verb: ClassVar[str] = "out of memory"
-    help: ClassVar[str] = "let {} map no more memory; new threads need some too"
+    help: ClassVar[str] = "allow {} no more memory, which new threads need too"
     Params: ClassVar[type[msgspec.Struct]] = MemoryLimitParams
     kind: ClassVar[str] = "RLIMIT_AS"
 

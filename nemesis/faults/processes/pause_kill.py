@@ -15,7 +15,7 @@ class PauseKill(Kill):
 
     name: ClassVar[str] = "pause-kill"
     verb: ClassVar[str] = "suspended and killed"
-    help: ClassVar[str] = "SIGSTOP {}, and at the fault's end SIGKILL and start again"
+    help: ClassVar[str] = "pause {} (SIGSTOP); kill (SIGKILL) and start again when the fault ends"
     recurs: ClassVar[bool] = False
     together: ClassVar[str] = ""
     in_all: ClassVar[bool] = False

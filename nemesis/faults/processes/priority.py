@@ -76,7 +76,7 @@ class Priority(CpuLoad):
 
     name: ClassVar[str] = "priority"
     verb: ClassVar[str] = "of low priority"
-    help: ClassVar[str] = "let the process of {} run only when loops beside it do not want to"
+    help: ClassVar[str] = "lower the CPU priority of {} below that of busy loops on the same processor"
     Params: ClassVar[type[msgspec.Struct]] = PriorityParams
     least_s: ClassVar[float] = 8.0
 

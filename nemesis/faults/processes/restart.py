@@ -20,8 +20,8 @@ class RestartContainer(KillContainer):
     name: ClassVar[str] = "restart"
     verb: ClassVar[str] = "restarted"
     help: ClassVar[str] = (
-        "ask the whole container of {} to end and start it again at once; "
-        "it is away while it ends and starts, and at the fault's end the run waits until it serves"
+        "stop the whole container of {} (docker stop) and start it again at once; "
+        "it is away while it ends and starts, and when the fault ends the run waits until it serves"
     )
     silences: ClassVar[bool] = False
     colour: ClassVar[Colour] = "brown"
@@ -54,8 +54,8 @@ class Restart(Stop):
     name: ClassVar[str] = "restart"
     verb: ClassVar[str] = "restarted"
     help: ClassVar[str] = (
-        "ask {} to end, SIGTERM and after 10 s SIGKILL, and start again at once; "
-        "each is away while it ends and starts, and at the fault's end the run waits until it serves"
+        "stop {} (SIGTERM, and SIGKILL after 10 s) and start again at once; "
+        "each is away while it ends and starts, and when the fault ends the run waits until it serves"
     )
     silences: ClassVar[bool] = False
     colour: ClassVar[Colour] = "brown"

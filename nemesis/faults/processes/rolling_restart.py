@@ -28,7 +28,7 @@ class RollingRestart(Restart):
 
     name: ClassVar[str] = "rolling-restart"
     verb: ClassVar[str] = "restarted one by one"
-    help: ClassVar[str] = "restart {} one after the other, each once the one before serves again"
+    help: ClassVar[str] = "restart {} one after the other, the next once the one before serves again"
     Params: ClassVar[type[msgspec.Struct]] = RollingRestartParams
     in_all: ClassVar[bool] = False
     least_s: ClassVar[float] = 5.0

@@ -16,7 +16,7 @@ class StopContainer(KillContainer):
 
     name: ClassVar[str] = "stop"
     verb: ClassVar[str] = "stopped"
-    help: ClassVar[str] = "ask the whole container of {} to end and start it again at the fault's end"
+    help: ClassVar[str] = "stop the whole container of {} (docker stop); start it again when the fault ends"
     colour: ClassVar[Colour] = "peach"
 
     def _end(self, node: Node) -> None:
@@ -29,7 +29,7 @@ class Stop(Kill):
 
     name: ClassVar[str] = "stop"
     verb: ClassVar[str] = "stopped"
-    help: ClassVar[str] = "ask {} to end, SIGTERM and after 10 s SIGKILL, and start again at the fault's end"
+    help: ClassVar[str] = "stop {} (SIGTERM, and SIGKILL after 10 s); start each again when the fault ends"
     recurs: ClassVar[bool] = False
     together: ClassVar[str] = ""
     colour: ClassVar[Colour] = "peach"

@@ -36,7 +36,7 @@ class Stutter(ResidentFault):
 
     name: ClassVar[str] = "stutter"
     verb: ClassVar[str] = "starved of CPU"
-    help: ClassVar[str] = "let the process of {} run for moments only (SIGSTOP and SIGCONT in turn)"
+    help: ClassVar[str] = "pause and resume {} in quick turns (SIGSTOP, SIGCONT)"
     Params: ClassVar[type[msgspec.Struct]] = StutterParams
     program: ClassVar[Path] = Path(stutter_program.__file__)
     beside: ClassVar[str] = "program that stops it"

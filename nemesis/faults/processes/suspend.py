@@ -25,7 +25,7 @@ class SuspendContainer(MachineFault):
 
     name: ClassVar[str] = "suspend"
     verb: ClassVar[str] = "suspended"
-    help: ClassVar[str] = "freeze the whole container of {} and thaw it at the fault's end"
+    help: ClassVar[str] = "freeze the whole container of {} (docker pause); resume when the fault ends"
     silences: ClassVar[bool] = True
     colour: ClassVar[Colour] = "yellow"
 
@@ -85,7 +85,7 @@ class Suspend(ProcessFault):
 
     name: ClassVar[str] = "suspend"
     verb: ClassVar[str] = "suspended"
-    help: ClassVar[str] = "SIGSTOP {} and SIGCONT at the fault's end"
+    help: ClassVar[str] = "pause {} (SIGSTOP); resume when the fault ends (SIGCONT)"
     silences: ClassVar[bool] = True
     recurs: ClassVar[bool] = True
     colour: ClassVar[Colour] = "yellow"

@@ -30,7 +30,7 @@ class SyscallDelay(SyscallFault):
 
     name: ClassVar[str] = "syscall-delay"
     verb: ClassVar[str] = "with slow system calls"
-    help: ClassVar[str] = "let system calls of {} wait before they are done"
+    help: ClassVar[str] = "delay system calls of {}"
     Params: ClassVar[type[msgspec.Struct]] = SyscallDelayParams
 
     @classmethod

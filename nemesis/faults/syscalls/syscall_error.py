@@ -23,7 +23,7 @@ class SyscallError(SyscallFault):
 
     name: ClassVar[str] = "syscall-error"
     verb: ClassVar[str] = "with failing system calls"
-    help: ClassVar[str] = "let system calls of {} fail with an errno"
+    help: ClassVar[str] = "make system calls of {} fail with an error number (errno)"
     Params: ClassVar[type[msgspec.Struct]] = SyscallErrorParams
 
     @classmethod

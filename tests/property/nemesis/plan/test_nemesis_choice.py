@@ -247,10 +247,10 @@ def test_components_cut_groups_apart_and_nothing_else(nodes, data):
 
 
 @given(NODES, st.data())
-def test_isolate_and_touching(nodes, data):
+def test_a_group_cut_off_and_what_touches_it(nodes, data):
     some = data.draw(st.lists(st.sampled_from(nodes), min_size=1, unique=True))
     rest = [node for node in nodes if node not in some]
-    alone = grudge.isolate(some, nodes)
+    alone = grudge.components(tuple(some), rest)
     assert {frozenset(group) for group in grudge.reachable(alone, nodes)} == {frozenset(some), frozenset(rest)} - {
         frozenset()
     }

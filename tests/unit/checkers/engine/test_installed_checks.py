@@ -99,6 +99,24 @@ def test_a_check_of_another_package_judges_a_run(run, tmp_path):
     assert "group: not judged, clients are no consumer group" in done.out
 
 
+@pytest.mark.parametrize("assumed", [True, False])
+def test_an_assumption_of_another_package_judges_whatever_is_asked_for(run, tmp_path, assumed):
+    source = ODD.replace('help = "no', f'is_assumption = {assumed}\n    help = "no')
+    installed(tmp_path / "site", "odd_offsets", "odd = odd_offsets:OddCheck", source)
+    named = json.loads((run / "run.json").read_text())
+    del named["checksum"]
+    chosen = ["assumptions", "odd", "no-loss", "phantom"]
+    (run / "run.json").write_text(json.dumps({**named, "status": "foreign", "checks": chosen}))
+    (done,) = said_of_each([["check", str(run), "--check", "no-loss"]], site=tmp_path / "site")
+    assert done.code == assumed, done.err
+    rows = [line.split()[0] for line in done.out.splitlines() if line.split()]
+    assert [name for name in rows if name in chosen] == [
+        "assumptions",
+        *(["odd"] if assumed else []),
+        "no-loss",
+    ]
+
+
 def test_a_run_names_its_checks_and_one_that_is_not_installed_is_named(run):
     named = json.loads((run / "run.json").read_text())
     del named["checksum"]

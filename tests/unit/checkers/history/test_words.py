@@ -23,6 +23,7 @@ from checkers.history.words import _of_model
 def test_what_recovery_is_measured_of(model, changing, timed):
     words = _of_model(model)
     assert words.changing == changing
+    assert set(words.timed_changes) == changing & set(timed)
     assert [words.named[number] for number in words.timed] == timed
     assert words.changes_of(1) == f"1 {words.change}"
     assert words.changes_of(3) == f"3 {words.change}s"

@@ -352,7 +352,7 @@ def test_the_table_beside_other_tools_names_faults_that_there_are():
 def test_the_help_of_restart_says_what_ends_how_long_it_is_away_and_what_comes_after(*, machine):
     fault = faults()["restart"]
     text = (fault.container if machine else fault).help
-    assert all(words in text for words in ("{} to end", "away while it ends and starts", "at the fault's end"))
+    assert all(words in text for words in ("stop ", "away while it ends and starts", "when the fault ends"))
 
 
 def test_no_help_leans_on_that_of_another_fault():

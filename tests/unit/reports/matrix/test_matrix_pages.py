@@ -107,6 +107,20 @@ def test_the_files_are_written_from_the_folder_alone(tmp_path):
     }
 
 
+def test_runs_of_several_models_are_shaded_by_their_own_changes():
+    registers = {"rto": {"write": (4.0, None), "read": (9.0, 9.0)}, "changes": ("write",)}
+    made = view(PLAN, [row(0), row(1, **registers)])
+    assert made.change == "change"
+    assert [run.rto for run in made.runs] == ["2.0 s", "4.0 s", "", ""]
+    assert "| change RTO median |" in summary(made)
+
+
+def test_of_several_kinds_of_changes_the_one_that_took_longest_counts_once_a_fault():
+    rto = {"send": (1.0, 2.0, None, "never"), "transact": (3.0, None, None, 1.0), "poll": (9.0, 9.0, 9.0, 9.0)}
+    made = view(PLAN, [row(0, rto=rto, changes=("send", "schedule", "transact"))])
+    assert made.tables[0].rows[0][1][0].words == "median 2.5 s, 4 faults, 1 never"
+
+
 RECOVERIES = st.lists(st.one_of(st.none(), st.just("never"), st.floats(0, 1000)))
 
 

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 import synthetic
 
+from chaos.core.events import Phase
 from chaos.core.verdict import Anomaly, CheckResult, ErrorResult, Example, Results
 from reports.folder import read_parts
 from reports.page import context
@@ -108,3 +109,27 @@ def test_final_reads_that_were_made_but_are_not_enough_are_no_contradiction_of_t
     assert said.tone == "warn"
     assert said.text == "all made, in time; what they returned is not enough to call anything lost (final-reads, above)"
     assert "✗" not in page(report_data(judged)).split('id="assumptions"')[1].split("</section>")[0]
+
+
+@pytest.mark.parametrize(
+    ("required", "ended", "tone", "text"),
+    [
+        (("tally",), True, "good", "all made, in time"),
+        (("tally",), False, "warn", "tally: began and did not end"),
+        (("tally", "recount"), True, "warn", "recount never began"),
+        ((), True, "good", "the workload has none that must end"),
+        (None, True, "warn", "never began"),
+    ],
+)
+def test_final_phases_are_those_that_the_run_names(
+    folders: dict[str, Path], required: tuple[str, ...] | None, ended: bool, tone: str, text: str
+) -> None:
+    parts = read_parts(folders["valid"])
+    run = msgspec.structs.replace(parts.run, required_phases=required)
+    events = [
+        msgspec.structs.replace(event, name="tally") if isinstance(event, Phase) and event.name == "drain" else event
+        for event in parts.events
+        if ended or not (isinstance(event, Phase) and event.name == "drain" and event.edge == "end")
+    ]
+    said = context.assumptions(msgspec.structs.replace(parts, run=run, events=events), ())
+    assert [(one.tone, one.text) for one in said if one.name == "final reads"] == [(tone, text)]

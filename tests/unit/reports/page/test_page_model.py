@@ -207,7 +207,7 @@ def test_assumptions_carry_figures(reports_by_kind: dict[str, ReportData]) -> No
     assert by_name["faults"].tone == "warn"
     assert by_name["final reads"].tone == "good"
     crashed = {a.name: a for a in reports_by_kind["crashed"].assumptions}
-    assert crashed["final reads"].text == "never began"
+    assert crashed["final reads"].text == "drain never began"
     interrupted = {a.name: a for a in reports_by_kind["interrupted"].assumptions}
     assert interrupted["final reads"].tone == "warn"
 

@@ -125,3 +125,16 @@ def test_a_phase_that_never_ended_lasts_to_the_end_and_is_not_ok() -> None:
     ]
     spans = panels.phase_spans(events, synthetic.ORIGIN, 9.0)
     assert [(s.name, s.start, s.end, s.ok) for s in spans] == [("load", 0, 5, True), ("drain", 5, 9, False)]
+
+
+def test_a_final_phase_is_drawn_whatever_a_workload_calls_it() -> None:
+    events = [
+        Phase(time_ns=ns(0), name="load", edge="start"),
+        Phase(time_ns=ns(5), name="load", edge="end"),
+        Phase(time_ns=ns(5), name="tally", edge="start"),
+        Phase(time_ns=ns(7), name="tally", edge="end"),
+        Phase(time_ns=ns(7), name="collect", edge="start"),
+    ]
+    spans = panels.phase_spans(events, synthetic.ORIGIN, 9.0)
+    assert [(s.name, s.start, s.end, s.ok) for s in spans] == [("load", 0, 5, True), ("tally", 5, 7, True)]
+    assert panels.last_moment(events, None, synthetic.ORIGIN) == 7.0

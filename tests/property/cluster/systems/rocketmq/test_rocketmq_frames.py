@@ -2,6 +2,7 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
+from rocketmq_wire import encode_answer, encode_messages
 
 from cluster.systems.rocketmq.protocol import (
     Answer,
@@ -10,8 +11,6 @@ from cluster.systems.rocketmq.protocol import (
     ProtocolError,
     decode_messages,
     decode_properties,
-    encode_answer,
-    encode_messages,
     encode_properties,
 )
 

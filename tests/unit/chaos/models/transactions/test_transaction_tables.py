@@ -4,7 +4,7 @@ from chaos.core.history import read_stream
 from chaos.core.op import Completion, Invocation, Type
 from chaos.core.recorder import Recorder
 from chaos.models.transactions.model import TRANSACTION
-from chaos.models.transactions.words import Do, F, Micro, Reads, Transaction, read_nothing
+from chaos.models.transactions.words import Do, F, Micro, Reads, Transaction
 
 LARGEST = 2**63 - 1
 MIXED = Transaction((Micro(Do.APPEND, 3, 7), Micro(Do.READ, 4), Micro(Do.READ, 5)))
@@ -55,7 +55,3 @@ def test_each_answer_is_kept_as_it_came(tmp_path):
         "register-read r 1 nil, r 2 ?",
         "list-read r 1 [0 1 2 3 4 5 … 28 more … 34 35 36 37 38 39]",
     ]
-
-
-def test_a_result_begins_without_anything_read():
-    assert read_nothing(MIXED).seen == [None, None, None]

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from log_ops import Told
 from rocketmq_view import view_of
+from rocketmq_wire import encode_answer, encode_messages
 from scripted import invoked, op
 
 from chaos.core.op import Type
@@ -25,8 +26,6 @@ from cluster.systems.rocketmq.protocol import (
     FrameBuffer,
     Message,
     Request,
-    encode_answer,
-    encode_messages,
 )
 
 RUN = run_hash("run")

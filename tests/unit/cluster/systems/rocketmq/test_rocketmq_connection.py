@@ -5,13 +5,14 @@ import contextlib
 import socket
 
 import pytest
+from rocketmq_wire import encode_answer
 
 from chaos.core.client import Definite, Indefinite
 from chaos.core.clock import NS_PER_S, now_ns
 from cluster.systems._shared import link as module
 from cluster.systems._shared.link import NO_ANSWER
 from cluster.systems.rocketmq.connection import Link
-from cluster.systems.rocketmq.protocol import Answer, FrameBuffer, encode_answer
+from cluster.systems.rocketmq.protocol import Answer, FrameBuffer
 
 ECHO, SILENT, LATER, CLOSE, RESET, NONSENSE, ASK_FIRST = range(1, 8)  # what the request's code asks the server to do
 

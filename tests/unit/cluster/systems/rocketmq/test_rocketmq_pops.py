@@ -6,6 +6,7 @@ import contextlib
 import msgspec
 import pytest
 from rocketmq_view import view_of
+from rocketmq_wire import encode_answer, encode_messages
 from scripted import invoked, op
 
 from chaos.core.client import Definite, Indefinite
@@ -24,8 +25,6 @@ from cluster.systems.rocketmq.protocol import (
     Message,
     ProtocolError,
     Request,
-    encode_answer,
-    encode_messages,
 )
 
 RUN = run_hash("run")

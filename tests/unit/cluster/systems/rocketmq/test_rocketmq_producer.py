@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from log_ops import Told
 from rocketmq_view import view_of
+from rocketmq_wire import encode_answer, encode_messages
 from scripted import op, performed
 
 from chaos.core.clock import NS_PER_S, now_ns
@@ -29,8 +30,6 @@ from cluster.systems.rocketmq.protocol import (
     Message,
     Request,
     decode_properties,
-    encode_answer,
-    encode_messages,
     encode_request,
 )
 from cluster.systems.rocketmq.sending import wall_ms

@@ -1,6 +1,7 @@
 """Frames and stored messages against bytes that a real broker sent (5.5.0)."""
 
 import pytest
+from rocketmq_wire import encode_answer
 
 from chaos.core.client import Definite
 from chaos.core.rand import run_hash
@@ -14,7 +15,6 @@ from cluster.systems.rocketmq.protocol import (
     ProtocolError,
     Request,
     decode_messages,
-    encode_answer,
     encode_properties,
     encode_request,
 )
