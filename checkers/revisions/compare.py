@@ -1,6 +1,6 @@
 """What an answer says otherwise than the key space at its revision, in words."""
 
-from chaos.formats.etcd_words import DELETE, PUT, KeyHeld, Ranged, TxnRequest, TxnResult, listed
+from chaos.formats.etcd_words import DELETE, PUT, KeyHeld, PartResult, Ranged, TxnRequest, TxnResult, listed
 from checkers.revisions.space import Entry, Outcome, Read, branch
 
 
@@ -53,6 +53,9 @@ def outcome_differs(txn: TxnRequest, answer: TxnResult, outcome: Outcome, *, ver
     if len(results) != len(parts):
         return f"it told {len(results)} results of {len(parts)} operations"
     for part, result, right in zip(parts, results, outcome.results, strict=True):
+        said = _of_another_kind(part.kind, result)
+        if said:
+            return said
         if part.kind == DELETE and result.deleted != right:
             key = part.delete.key
             there = "was there" if right else "was not there"
@@ -61,4 +64,13 @@ def outcome_differs(txn: TxnRequest, answer: TxnResult, outcome: Outcome, *, ver
             said = differs(result, right, versions=versions)
             if said:
                 return said
+    return ""
+
+
+def _of_another_kind(kind: str, result: PartResult) -> str:
+    """What a result says that an operation of its kind cannot say."""
+    if kind != DELETE and result.deleted:
+        return f"it said that it deleted {result.deleted} keys, where nothing was to be deleted"
+    if kind in (PUT, DELETE) and (result.held or result.count):
+        return "it returned keys, where nothing was to be read"
     return ""

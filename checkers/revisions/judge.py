@@ -9,6 +9,7 @@ from checkers.objects.rules import Budget
 from checkers.revisions.compactions import wrong_compactions
 from checkers.revisions.pinned import Pinned, changes_of
 from checkers.revisions.search import Search, Wrong
+from checkers.revisions.space import Changes
 
 KINDS: Final = (
     "kv-wrong-read",
@@ -49,6 +50,11 @@ class Verdict(NamedTuple):
     found: list[Shown]
     reason: str
     replay: Search | None
+
+    @property
+    def changes(self) -> Changes | None:
+        """What became of the keys, where that is known for certain."""
+        return None if self.found or self.reason or self.replay is None else self.replay.changes
 
 
 def judge_operations(report: EtcdReport, budget: Budget) -> Verdict:
@@ -104,7 +110,7 @@ def _ahead(pinned: Pinned) -> list[Shown]:
 
 def _shown(pinned: Pinned, wrong: Wrong) -> Shown:
     """A conflict with the operations that made the revisions which it names."""
-    beside = [pinned.writes[at] for at in wrong.related if at in pinned.writes]
+    beside = [pinned.writes[at] for at in dict.fromkeys(wrong.related) if at in pinned.writes]
     if wrong.did is None:
         after = [did for did in pinned.told if did.response.revision >= wrong.revision]
         return Shown(wrong.kind, wrong.said, tuple(after[:1]))

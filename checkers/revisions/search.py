@@ -17,7 +17,7 @@ from chaos.formats.etcd_words import RangeOptions, listed
 from checkers.objects.rules import Budget
 from checkers.revisions.compare import differs, outcome_differs
 from checkers.revisions.pinned import Fact, Pinned, may_make
-from checkers.revisions.space import Entry, Space, branch, keys_of
+from checkers.revisions.space import Changes, Space, branch, keys_of
 
 _REVISION: Final = re.compile(r"revision (\d+)")
 MOST: Final = 200
@@ -68,7 +68,7 @@ class Search:
     def __init__(self, pinned: Pinned, budget: Budget) -> None:
         self.wrong: list[Wrong] = []
         self.gave_up = ""
-        self.changes: dict[int, dict[str, Entry | None]] = {}
+        self.changes: Changes = {}
         self._pinned = pinned
         self._budget = budget
         self._excused: set[int] = set()

@@ -30,6 +30,10 @@ class Entry(NamedTuple):
     lease: int = 0
 
 
+Changes = dict[int, dict[str, Entry | None]]
+"""By revision the keys that were changed, with what they hold since; None: they were deleted."""
+
+
 class Read(NamedTuple):
     """What a read must return: keys with their entries in order, at most as many as it asked for; and the count."""
 

@@ -3,6 +3,7 @@
 It is written apart from the checker's own key space, so that one may hold the other to account.
 """
 
+import copy
 import json
 import random
 from pathlib import Path
@@ -67,6 +68,13 @@ class Etcd:
         self.keys: dict[str, tuple[str, int, int, int]] = {}  # value, revision, version, lease
         self.past: dict[int, dict[str, tuple[str, int, int, int]]] = {1: {}}
         self.events: list[list[Json]] = []
+
+    def copy(self) -> "Etcd":
+        """Another one in the same state."""
+        other = copy.copy(self)
+        other.keys, other.past, other.events = dict(self.keys), dict(self.past), list(self.events)
+        other.revoked = set(self.revoked)
+        return other
 
     def apply(self, request: Json) -> Json:
         """Do what is asked and answer it."""
