@@ -83,9 +83,7 @@ def read_report(folder: Place) -> EtcdReport:
             if fault:
                 raise HistoryError(f"{folder}/{at}: {fault}")
             number = len(report.operations) + 1
-            report.operations.append(
-                Did(number, at, line.client, line.request, line.response, line.call, line.ret)
-            )
+            report.operations.append(Did(number, at, line.client, line.request, line.response, line.call, line.ret))
         lines += [(at, client, line) for at, line in _records(report, home / WATCHES, home, WatchLine)]
     first = len(report.operations) + 1
     report.watches = [Watched(first + i, *one) for i, one in enumerate(lines)]
@@ -98,7 +96,9 @@ def _clients(folder: Place) -> list[tuple[int, Path]]:
     if not isinstance(folder, Path):
         raise HistoryError(f"{folder}: --format {FORMAT} reads a folder of this machine; copy it here first")
     if folder.is_file():
-        raise HistoryError(f"{folder}: a file; --format {FORMAT} takes the report folder, which holds client-1, client-2, …")
+        raise HistoryError(
+            f"{folder}: a file; --format {FORMAT} takes the report folder, which holds client-1, client-2, …"
+        )
     homes = []
     for home in folder.glob("client-*"):
         text = home.name.removeprefix("client-")
@@ -106,7 +106,7 @@ def _clients(folder: Place) -> list[tuple[int, Path]]:
             homes.append((int(text), home))
     if not homes:
         near = sorted(home.parent for home in folder.glob("*/client-*"))
-        hint = f"; did you mean {near[0]}?" if near else f"; name the folder of a test that the suite kept"
+        hint = f"; did you mean {near[0]}?" if near else "; name the folder of a test that the suite kept"
         raise HistoryError(f"{folder}: there is no folder client-N in it{hint}")
     return sorted(homes)
 

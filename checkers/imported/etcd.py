@@ -1,4 +1,4 @@
-"""The report folder of etcd's robustness suite: its operations held against a store with revisions, then its watches."""
+"""The report folder of etcd's robustness suite: its operations as a store with revisions, then its watches."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
@@ -56,7 +56,7 @@ def _with_watches(judged: Results, report: EtcdReport, anomalies: dict[str, Anom
     if not report.watches:
         return msgspec.structs.replace(judged, absent={**judged.absent, WATCH: "no client watched anything"})
     events = sum(len(listed(message.events)) for one in report.watches for message in listed(one.line.messages))
-    valid: Valid = False if anomalies else True
+    valid: Valid = not anomalies
     reason = ""
     if valid and judged.valid is not True:
         valid, reason = UNKNOWN, "what the watches had to be told is not known, because the operations are not valid"

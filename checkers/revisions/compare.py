@@ -11,9 +11,9 @@ def differs(answer: Ranged, expected: Read, *, versions: bool) -> str:
         one.key == key and same(one, entry, versions=versions)
         for one, (key, entry) in zip(held, expected.held, strict=True)
     ):
-        if answer.count == expected.count:
+        if answer.count == expected.total:
             return ""
-        return f"it counted {answer.count} keys, there were {expected.count}"
+        return f"it counted {answer.count} keys, there were {expected.total}"
     told = {one.key: one for one in held}
     there = dict(expected.held)
     for key, entry in expected.held:
@@ -52,16 +52,16 @@ def outcome_differs(txn: TxnRequest, answer: TxnResult, outcome: Outcome, *, ver
     results = listed(answer.results)
     if len(results) != len(parts):
         return f"it told {len(results)} results of {len(parts)} operations"
-    for part, result, right in zip(parts, results, outcome.results, strict=True):
-        said = _of_another_kind(part.kind, result)
-        if said:
-            return said
-        if part.kind == DELETE and result.deleted != right:
+    for part, result, due in zip(parts, results, outcome.results, strict=True):
+        strange = _of_another_kind(part.kind, result)
+        if strange:
+            return strange
+        if part.kind == DELETE and result.deleted != due:
             key = part.delete.key
-            there = "was there" if right else "was not there"
+            there = "was there" if due else "was not there"
             return f"it said that it deleted {result.deleted} keys, and {key} {there}"
-        if part.kind != PUT and isinstance(right, Read):
-            said = differs(result, right, versions=versions)
+        if part.kind != PUT and isinstance(due, Read):
+            said = differs(result, due, versions=versions)
             if said:
                 return said
     return ""

@@ -87,7 +87,9 @@ def _too_late(pinned: Pinned) -> list[Shown]:
         writes = changes_of(one.did)
         kind = "kv-stale-read" if one.did.request.reads else "kv-revision-reordered"
         verb = "took place" if writes else "was answered"
-        said = f"{text(one.did)} {verb} at revision {own}, though {text(one.earlier)} had returned at {one.reached} before"
+        said = (
+            f"{text(one.did)} {verb} at revision {own}, though {text(one.earlier)} had returned at {one.reached} before"
+        )
         found.append(Shown(kind, said, (one.did, one.earlier)))
     return found
 

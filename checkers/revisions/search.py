@@ -75,7 +75,10 @@ class Search:
         self._nobody: set[int] = set()
         self._steps = 0
         self._versions = any(
-            one.version for did in pinned.told if did.response.range is not None for one in listed(did.response.range.held)
+            one.version
+            for did in pinned.told
+            if did.response.range is not None
+            for one in listed(did.response.range.held)
         )
         self._begin()
 
@@ -119,7 +122,7 @@ class Search:
             self.gave_up = f"more than {MOST} answers fit nothing"
 
     def _back(self, conflict: Conflict) -> int | None:
-        """Try another taker of the latest open revision that matters; the revision to go on at, None if there is none."""
+        """Try another taker of the latest open revision that matters; where to go on, None if there is none."""
         reasons = set(conflict.reasons)
         while reasons and not self.gave_up:
             latest = max(reasons)
@@ -170,7 +173,8 @@ class Search:
 
     def _assume(self, revision: int) -> None:
         """What is known of a revision that nobody took."""
-        for key, value in self._pinned.facts.get(revision, {}).items():
+        known = self._facts(revision) if revision in self._nobody else {}
+        for key, value in known.items():
             if value is None:
                 self._space.delete(key)
             else:
@@ -208,7 +212,9 @@ class Search:
         told = ", ".join(f"{key}={value}" if value is not None else f"{key} deleted" for key, value in fact.items())
         shown = f" ({told})" if told else ""
         if frame.options:
-            return f"revision {frame.revision}{shown} was reached, and no operation of unknown outcome could have made it"
+            return (
+                f"revision {frame.revision}{shown} was reached, and no operation of unknown outcome could have made it"
+            )
         return f"revision {frame.revision}{shown} was reached, and no operation made it"
 
     def _facts(self, revision: int) -> Fact:
@@ -240,14 +246,13 @@ class Search:
         )
 
     def _in_range(self, options: RangeOptions) -> frozenset[int]:
-        return frozenset(
-            one.revision for one in self._frames if one.keys is None or any(map(options.holds, one.keys))
-        )
+        return frozenset(one.revision for one in self._frames if one.keys is None or any(map(options.holds, one.keys)))
 
     def _write(self, did: Did, revision: int) -> Conflict | None:
         """Replay an acknowledged change; one that is excused does what its answer says."""
         txn, answer = did.request.txn, did.response.txn
-        assert txn is not None and answer is not None
+        assert txn is not None
+        assert answer is not None
         lost = [part.put.lease for part in branch(txn, failure=answer.failure) if self._space.lost(part.put.lease)]
         mark = self._space.mark()
         if did.number in self._excused:

@@ -35,10 +35,10 @@ Changes = dict[int, dict[str, Entry | None]]
 
 
 class Read(NamedTuple):
-    """What a read must return: keys with their entries in order, at most as many as it asked for; and the count."""
+    """What a read must return: keys with their entries in order, at most as many as it asked for; and how many there are."""
 
     held: tuple[tuple[str, Entry], ...]
-    count: int
+    total: int
 
 
 class Outcome(NamedTuple):
@@ -138,7 +138,10 @@ class Space:
 
     def revoke(self, lease: int) -> bool:
         """Delete the keys that are attached to a lease; whether there were any."""
-        return any([self.delete(key) for key in self.attached(lease)])
+        gone = self.attached(lease)
+        for key in gone:
+            self.delete(key)
+        return bool(gone)
 
     def perform(self, request: Request, revision: int) -> bool:
         """Do what a request asks for; whether anything changed."""

@@ -66,7 +66,9 @@ class Replayed(Known):
     Behind the last revision that a client was told, an event is explained by a change of unknown outcome.
     """
 
-    def __init__(self, changes: Changes, events: Iterable[Event], asked: WatchRequest, names: Names, open_: "Opened") -> None:
+    def __init__(
+        self, changes: Changes, events: Iterable[Event], asked: WatchRequest, names: Names, open_: "Opened"
+    ) -> None:
         self.value: dict[Place, int] = {
             (revision, names.key(key)): DELETED if entry is None else names.value(entry.value)
             for revision, own in changes.items()
@@ -85,7 +87,7 @@ class Replayed(Known):
             else:
                 self.strange[event.revision, entry, value] = _unexplained(event, held, last)
 
-    def may_have_been(self, entry: int, latest: int, revision: int, value: int) -> bool:
+    def may_have_been(self, entry: int, latest: int, revision: int, value: int) -> bool:  # noqa: ARG002 - as of Known
         """Never: the replay knows everything."""
         return False
 
@@ -181,10 +183,10 @@ def told_by(watches: Sequence[Watched], known: Known | None, names: Names) -> To
             rows.append((number, batch, event.revision, entry, value_of(event, names), *before))
     columns: Sequence[Ints] = list(np.array(rows, np.int64).reshape(-1, 7).T)
     since = np.array([first_revision(watch) for watch in watches], np.int64)
-    reached = [max((one.revision for one in listed(watch.line.messages) if one.progress), default=0) for watch in watches]
-    return Told(
-        np.arange(len(watches)), since, *columns, reached=np.array(reached, np.int64), naming=names.naming()
-    )
+    reached = [
+        max((one.revision for one in listed(watch.line.messages) if one.progress), default=0) for watch in watches
+    ]
+    return Told(np.arange(len(watches)), since, *columns, reached=np.array(reached, np.int64), naming=names.naming())
 
 
 def _unasked(watch: Watched) -> Iterator[WrongWatch]:

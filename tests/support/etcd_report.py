@@ -76,7 +76,7 @@ class Etcd:
         other.revoked = set(self.revoked)
         return other
 
-    def apply(self, request: Json) -> Json:
+    def apply(self, request: Json) -> Json:  # noqa: PLR0911 - one for each kind of request
         """Do what is asked and answer it."""
         kind = request["Type"]
         if kind == "range":
@@ -99,7 +99,11 @@ class Etcd:
                 return {"ClientError": "mvcc: required revision is a future revision"}
             self.compacted = wanted
             return {"Compact": {}, "Revision": -1}
-        return {"LeaseGrant": {}, "Revision": self.revision} if kind == "leaseGrant" else {"Defragment": {}, "Revision": -1}
+        return (
+            {"LeaseGrant": {}, "Revision": self.revision}
+            if kind == "leaseGrant"
+            else {"Defragment": {}, "Revision": -1}
+        )
 
     @staticmethod
     def _range(seen: dict[str, tuple[str, int, int, int]], asked: Json) -> Json:
@@ -228,7 +232,9 @@ def _request(draw: random.Random, etcd: Etcd, number: int) -> Json:
     return kinds[draw.choices(list(kinds), weights)[0]]()
 
 
-def made_up(seed: int, operations: int = 30, clients: int = 3, lost: float = 0.2, watched: bool = True) -> tuple[Report, Etcd]:
+def made_up(
+    seed: int, operations: int = 30, clients: int = 3, lost: float = 0.2, watched: bool = True
+) -> tuple[Report, Etcd]:
     """A valid report: operations that overlap and take place between call and return, some of whose answers are lost.
 
     Args:
@@ -258,7 +264,9 @@ def made_up(seed: int, operations: int = 30, clients: int = 3, lost: float = 0.2
         changes = request["Type"] in ("txn", "leaseRevoke")
         stream = client + 100 * streams[client]
         if draw.random() < lost and changes:
-            report.clients.setdefault(client, []).append(done(stream, request, call, ret, {"Error": "etcdserver: timeout"}))
+            report.clients.setdefault(client, []).append(
+                done(stream, request, call, ret, {"Error": "etcdserver: timeout"})
+            )
             streams[client] += 1
             fate = draw.random()
             if fate < 0.4:
