@@ -83,8 +83,8 @@ class Pinned:
 
     @cached_property
     def found_empty(self) -> bool:
-        """Whether some read saw the store before anything was written."""
-        return any(did.response.revision == 1 and did.request.reads for did in self._told)
+        """Whether some answer shows that nothing was there before: one at revision 1, or a change to revision 2."""
+        return 2 in self.writes or any(did.response.revision == 1 for did in self._told)
 
     @cached_property
     def _ends(self) -> tuple[list[int], list[Did]]:

@@ -73,7 +73,6 @@ class Search:
         self._budget = budget
         self._excused: set[int] = set()
         self._nobody: set[int] = set()
-        self._steps = 0
         self._versions = any(
             one.version
             for did in pinned.told
@@ -94,6 +93,8 @@ class Search:
         revision = 1
         while revision <= self._pinned.last and not self.gave_up:
             conflict = self._advance(revision)
+            if self.gave_up:
+                return
             if conflict is None:
                 revision += 1
                 continue
@@ -155,9 +156,7 @@ class Search:
 
     def _advance(self, revision: int) -> Conflict | None:
         """Do the change of a revision and look at everybody who saw it."""
-        self._steps += 1
-        if self._steps % 64 == 0:
-            self.gave_up = self._budget.spent(0) or ""
+        self.gave_up = self.gave_up or self._budget.spent(0) or ""
         write = self._pinned.writes.get(revision)
         if write is None and revision > 1 and revision not in self._nobody:
             frame = Open(revision, self._options(revision), self._space.mark())
@@ -183,9 +182,10 @@ class Search:
     def _next(self, frame: Open) -> Conflict | None:
         """Let the next one take an open revision."""
         first: Wrong | None = None
-        while frame.tried < len(frame.options):
+        while frame.tried < len(frame.options) and not self.gave_up:
             option = frame.options[frame.tried]
             frame.tried += 1
+            self.gave_up = self.gave_up or self._budget.spent(0) or ""
             if self._space.perform(option.request, frame.revision):
                 if option.request.revoke is not None:
                     self._space.revoked.setdefault(option.request.revoke.id, frame.revision)

@@ -35,7 +35,7 @@ Changes = dict[int, dict[str, Entry | None]]
 
 
 class Read(NamedTuple):
-    """What a read must return: keys with their entries in order, at most as many as it asked for; and how many there are."""
+    """What a read must return: keys with their entries in order, up to its limit; and how many there are in all."""
 
     held: tuple[tuple[str, Entry], ...]
     total: int

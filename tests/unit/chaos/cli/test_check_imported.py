@@ -4,7 +4,6 @@ import json
 
 import pytest
 from click.testing import CliRunner
-
 from support.etcd_report import Etcd, Report, get, put
 
 from chaos.cli.check import check_command
