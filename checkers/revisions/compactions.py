@@ -42,8 +42,14 @@ def _wrong_refusals(pinned: Pinned, earliest: dict[int, int]) -> Iterator[Wrong]
 
 
 def _there_from(pinned: Pinned, revision: int) -> int:
-    """The earliest moment at which a revision may have been there."""
-    return max((did.call for at, did in pinned.writes.items() if at <= revision), default=0)
+    """The earliest moment at which a revision may have been there.
+
+    The k-th open revision needs k changes of unknown outcome, or revocations, that had been called.
+    """
+    told = max((did.call for at, did in pinned.writes.items() if at <= revision), default=0)
+    open_ = revision - 1 - sum(at <= revision for at in pinned.writes)
+    calls = sorted(did.call for did in (*pinned.open, *pinned.revocations))
+    return max(told, calls[min(open_, len(calls)) - 1]) if open_ > 0 and calls else told
 
 
 def _done(did: Did) -> bool:

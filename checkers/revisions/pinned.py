@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from chaos.formats.etcd_robustness import Did, EtcdReport
-from chaos.formats.etcd_words import DELETE, PUT, Content, Request, listed
+from chaos.formats.etcd_words import DELETE, PUT, Content, KeyHeld, Request, listed
 from checkers.revisions.space import branch
 
 Fact = dict[str, Content | None]
@@ -75,6 +75,11 @@ class Pinned:
                 self.past.setdefault(request.range.revision, []).append(did)
             elif request.kind != "leaseGrant":
                 self.others.setdefault(response.revision, []).append(did)
+
+    @cached_property
+    def revocations(self) -> list[Did]:
+        """The revocations of leases that were answered."""
+        return [did for did in self._told if did.request.revoke is not None]
 
     @property
     def told(self) -> Sequence[Did]:
@@ -141,15 +146,20 @@ class Pinned:
         return found
 
 
+def held_in(did: Did) -> list[KeyHeld]:
+    """The keys that an answer returned."""
+    response = did.response
+    if response.range is not None:
+        return list(listed(response.range.held))
+    results = listed(response.txn.results) if response.txn is not None else ()
+    return [one for result in results for one in listed(result.held)]
+
+
 def shown_by(did: Did) -> list[tuple[int, str, Content]]:
     """Revisions, keys and values that an answer shows."""
-    request, response = did.request, did.response
-    held = []
-    if response.range is not None and not (request.range is not None and request.range.keys_only):
-        held = list(listed(response.range.held))
-    elif response.txn is not None:
-        held = [one for result in listed(response.txn.results) for one in listed(result.held)]
-    return [(one.revision, one.key, one.value) for one in held]
+    if did.request.range is not None and did.request.range.keys_only:
+        return []
+    return [(one.revision, one.key, one.value) for one in held_in(did)]
 
 
 def may_make(request: Request, fact: Fact) -> bool:

@@ -16,7 +16,7 @@ from chaos.formats.etcd_robustness import Did
 from chaos.formats.etcd_words import RangeOptions, listed
 from checkers.objects.rules import Budget
 from checkers.revisions.compare import differs, outcome_differs
-from checkers.revisions.pinned import Fact, Pinned, may_make
+from checkers.revisions.pinned import Fact, Pinned, held_in, may_make
 from checkers.revisions.space import Changes, Space, branch, keys_of
 
 _REVISION: Final = re.compile(r"revision (\d+)")
@@ -73,12 +73,7 @@ class Search:
         self._budget = budget
         self._excused: set[int] = set()
         self._nobody: set[int] = set()
-        self._versions = any(
-            one.version
-            for did in pinned.told
-            if did.response.range is not None
-            for one in listed(did.response.range.held)
-        )
+        self._versions = any(one.version for did in pinned.told for one in held_in(did))
         self._begin()
 
     def _begin(self) -> None:
@@ -164,7 +159,11 @@ class Search:
             self._frames.append(frame)
             return self._next(frame)
         mark = self._space.mark()
-        conflict = self._write(write, revision) if write is not None else self._assume(revision)
+        conflict = None
+        if write is not None:
+            conflict = self._write(write, revision)
+        elif revision in self._nobody:
+            self._assume(revision)
         conflict = conflict or self._seen(revision, mark)
         if conflict is not None:
             self._undo_to(mark, revision)
@@ -172,8 +171,7 @@ class Search:
 
     def _assume(self, revision: int) -> None:
         """What is known of a revision that nobody took."""
-        known = self._facts(revision) if revision in self._nobody else {}
-        for key, value in known.items():
+        for key, value in self._facts(revision).items():
             if value is None:
                 self._space.delete(key)
             else:
