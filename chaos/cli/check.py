@@ -27,7 +27,7 @@ from chaos.core.errors import ChaosError, HistoryError, UsageError
 from chaos.core.storage_path import Place, Remote, place
 from chaos.core.verdict import Results, exit_code
 
-FORMATS = ("chaos", "jepsen", "openchaos", "porcupine", "jsonl")
+FORMATS = ("chaos", "jepsen", "openchaos", "porcupine", "jsonl", "etcd-robustness")
 
 
 def as_object(path: str, results: Results) -> dict[str, object]:
@@ -71,7 +71,7 @@ WORST_FIRST = (1, 255, 254, 2, 130, 0)
     type=click.Choice(FORMATS),
     default="chaos",
     show_default=True,
-    help="Read histories of this tool; all but chaos are files.",
+    help="Read histories of this tool; all but chaos and etcd-robustness are files.",
 )
 @click.option(
     "--model",
@@ -312,13 +312,21 @@ def _value(text: str) -> str | int:
     return Keyword(text) if text.startswith(":") else text
 
 
-def _file(text: str, *, far: bool) -> Place | ChaosError:
-    """Where a file is, if it is there. ``far``: only executors of a cluster may see it; they say so if they do not."""
+def _file(text: str, *, far: bool, folders: bool = False) -> Place | ChaosError:
+    """Where a file is, if it is there.
+
+    Args:
+        text: as it was typed.
+        far: only executors of a cluster may see it; they say so if they do not.
+        folders: a folder will do.
+    """
     try:
         where = place(text)
         if far or where.is_file():
             return where
         is_folder = isinstance(where, Path) and where.is_dir()
+        if is_folder and folders:
+            return where
         fault = "a folder, not a file; leave out --format for a run folder" if is_folder else "there is no such file"
         return HistoryError(f"{text}: {fault}")
     except ChaosError as error:
@@ -339,7 +347,7 @@ def _files(
     as_json: bool,
     report: Path | None,
 ) -> list[int]:
-    seen = [_file(text, far=far) for text in paths]
+    seen = [_file(text, far=far, folders=format_name == "etcd-robustness") for text in paths]
     files = [file for file in seen if not isinstance(file, ChaosError)]
     if not files:
         return _none_at_hand(paths, seen, outputs)

@@ -8,12 +8,13 @@ from typing import Final
 
 from chaos.core.errors import HistoryError, UsageError
 from chaos.core.storage_path import Place
-from chaos.formats import jepsen, jsonl, kafka, openchaos, porcupine, txn
+from chaos.formats import etcd_robustness, jepsen, jsonl, kafka, openchaos, porcupine, txn
 from chaos.formats.kafka import KafkaHistory
 from chaos.formats.operations import Operations
 from chaos.formats.txn import TxnHistory
 
 _OBJECTS: Final[dict[str, Callable[[Place], Operations]]] = {
+    etcd_robustness.FORMAT: etcd_robustness.read,
     "jepsen": jepsen.read,
     "jsonl": jsonl.read,
     "openchaos": openchaos.read,
@@ -21,6 +22,9 @@ _OBJECTS: Final[dict[str, Callable[[Place], Operations]]] = {
 }
 FORMATS: Final = tuple(_OBJECTS)
 """The names of all formats."""
+
+FOLDERS: Final = frozenset({etcd_robustness.FORMAT})
+"""The formats of which a history is a folder; their readers say what is wrong with one."""
 
 
 def read(path: Place, format: str, *, independent: bool = False) -> Operations:  # noqa: A002 - the option's name
@@ -67,5 +71,5 @@ def read_transactions(path: Place, *, lists: bool) -> TxnHistory:
 def _known(path: Place, format: str) -> None:  # noqa: A002
     if format not in _OBJECTS:
         raise UsageError(f"no format {format!r}: use one of {', '.join(FORMATS)}")
-    if not path.is_file():
+    if format not in FOLDERS and not path.is_file():
         raise HistoryError(f"{path}: there is no such file")

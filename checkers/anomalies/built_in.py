@@ -9,6 +9,7 @@ from chaos.core.anomaly_kind import FILES, RUNS
 from checkers.anomalies.assumed import ASSUMPTIONS
 from checkers.anomalies.coordination import COORDINATION
 from checkers.anomalies.kind_in_order import kind
+from checkers.anomalies.revisions import REVISIONS
 from checkers.anomalies.transactional import TRANSACTIONS
 
 __all__ = ["ASSUMPTIONS", "STRONGEST_FIRST", "TRANSACTIONS"]
@@ -114,6 +115,7 @@ STRONGEST_FIRST: Final = (
         where=RUNS,
     ),
     *COORDINATION,
+    *REVISIONS,
     kind(
         "replica-fork",
         ("place at which replicas differ", "places at which replicas differ"),

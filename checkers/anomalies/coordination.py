@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from chaos.core.anomaly_kind import RUNS
+from chaos.core.anomaly_kind import FILES, RUNS
 from checkers.anomalies.kind_in_order import kind
 
 COORDINATION: Final = (
@@ -104,7 +104,6 @@ COORDINATION: Final = (
         "a watch is told of what was written, as it was written",
         rule="36",
         excused_by="nobody",
-        where=RUNS,
     ),
     kind(
         "watch-skipped",
@@ -112,7 +111,6 @@ COORDINATION: Final = (
         "a change between two that a watch was told, and that it was not told",
         "a watch is told every change from the revision that it asked for on",
         rule="36",
-        where=RUNS,
     ),
     kind(
         "watch-torn",
@@ -120,7 +118,6 @@ COORDINATION: Final = (
         "changes of one revision that a watch was not told together",
         "changes of one revision come together",
         rule="35",
-        where=RUNS,
     ),
     kind(
         "watch-reordered",
@@ -128,7 +125,6 @@ COORDINATION: Final = (
         "an event behind one of a higher revision",
         "a watch is told changes in the order of their revisions",
         rule="35",
-        where=RUNS,
     ),
     kind(
         "watch-duplicate",
@@ -136,7 +132,6 @@ COORDINATION: Final = (
         "a change that a watch was told twice",
         "a watch is told each change once",
         rule="35",
-        where=RUNS,
     ),
     kind(
         "watch-before-start",
@@ -144,7 +139,6 @@ COORDINATION: Final = (
         "an event below the revision that its watch asked for",
         "a watch begins at the revision that it asked for",
         rule="35",
-        where=RUNS,
     ),
     kind(
         "watch-wrong-previous",
@@ -152,6 +146,21 @@ COORDINATION: Final = (
         "an event that names another change before its own than there was",
         "an event names what was there before",
         rule="36",
-        where=RUNS,
+    ),
+    kind(
+        "watch-unasked",
+        ("event that nobody asked for", "events that nobody asked for"),
+        "an event of a key that its watch did not ask for",
+        "a watch is told changes of the keys that it asked for",
+        rule="66",
+        where=FILES,
+    ),
+    kind(
+        "watch-bookmark-broken",
+        ("event behind its bookmark", "events behind their bookmarks"),
+        "an event that came after its watch had been told that all up to its revision had come",
+        "what a watch is told to have had completely, it has had completely",
+        rule="66",
+        where=FILES,
     ),
 )

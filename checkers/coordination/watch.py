@@ -105,15 +105,17 @@ def _left_out(told: Told, known: Known) -> Iterator[Wrong]:
     starts = np.searchsorted(told.watch, np.arange(len(told.ops) + 1))
     for watch in range(len(told.ops)):
         own = slice(starts[watch], starts[watch + 1])
-        if not len(told.watch[own]):
+        last = int(told.revision[own].max(initial=0))
+        until = last if told.reached is None else max(last, int(told.reached[watch]))
+        if not until:
             continue
-        last = int(told.revision[own].max())
         first = np.searchsorted(revisions, told.since[watch])
-        must = slice(first, max(first, np.searchsorted(revisions, last, side="right")))
+        must = slice(first, max(first, np.searchsorted(revisions, until, side="right")))
         missing = _missing(revisions[must], entries[must], told.revision[own], told.entry[own])
         for revision, entry in missing:
             kind = "watch-torn" if revision == last else "watch-skipped"
-            said = f"revision {revision} of entry {entry} was not told to a watch from {told.since[watch]} to {last}"
+            what = f"revision {revision} of {told.naming.entry(entry)}"
+            said = f"{what} was not told to a watch from {told.since[watch]} to {until}"
             yield Wrong(kind, said, (int(told.ops[watch]),))
 
 
@@ -136,7 +138,7 @@ def _wrong_previous(told: Told, known: Known, late: Mask) -> Iterator[Wrong]:
         if known.may_have_been(entry, latest, before, value) or (value == DELETED and late[told.watch[one]]):
             continue
         said, truth = (
-            "nothing" if number == DELETED else f"{number} of revision {at}"
+            "nothing" if number == DELETED else f"{told.naming.value(number)} of revision {at}"
             for at, number in ((before, value), (latest, held))
         )
         yield _wrong("watch-wrong-previous", told, one, f"before it there was said to be {said}, there was {truth}")
@@ -144,6 +146,6 @@ def _wrong_previous(told: Told, known: Known, late: Mask) -> Iterator[Wrong]:
 
 def _wrong(kind: str, told: Told, event: int, said: str) -> Wrong:
     value = int(told.value[event])
-    what = "deleted" if value == DELETED else f"with {value}"
-    text = f"revision {told.revision[event]} of entry {told.entry[event]}, {what}: {said}"
+    what = "deleted" if value == DELETED else f"with {told.naming.value(value)}"
+    text = f"revision {told.revision[event]} of {told.naming.entry(int(told.entry[event]))}, {what}: {said}"
     return Wrong(kind, text, (int(told.ops[told.watch[event]]),))

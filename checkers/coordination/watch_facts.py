@@ -4,6 +4,7 @@ A *place* is an entry at a revision. An event tells what became of the entry the
 """
 
 from bisect import bisect_left
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
@@ -21,11 +22,19 @@ Place = tuple[int, int]
 _COLUMNS: Final = ("batch", "event_revision", "event_entry", "event_value", "previous_revision", "previous_value")
 
 
+class Naming(NamedTuple):
+    """What entries and values are called in sentences."""
+
+    entry: Callable[[int], str] = "entry {}".format
+    value: Callable[[int], str] = str
+
+
 class Told(NamedTuple):
     """All events of all watches, watch by watch in the order in which they came: columns of equal length.
 
     ``watch``: the place of the watch in ``ops``. ``ops``: the watches' operations. ``since``: the first revision that
-    each watch was asked for.
+    each watch was asked for. ``reached``: up to which revision each was said to have been told everything, None: nobody
+    says so.
     """
 
     ops: Ints
@@ -37,6 +46,8 @@ class Told(NamedTuple):
     value: Ints
     previous_revision: Ints
     previous_value: Ints
+    reached: Ints | None = None
+    naming: Naming = Naming()
 
 
 def told_of(shard: QueueShard) -> Told:

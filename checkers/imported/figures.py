@@ -30,7 +30,7 @@ from checkers.recovery.service import Sent, ServiceKernel, ServiceSummary, avail
 
 SENDS: Final = frozenset({"send", "txn", "enqueue", "append", "add", "write", "put", "generate"})
 """Kinds that give the service something to keep; one that failed was not served."""
-READS: Final = frozenset({"poll", "read", "get", "getAll"})
+READS: Final = frozenset({"poll", "read", "get", "getAll", "range"})
 """Kinds that only ask; one that failed was not served either. Any other kind may fail because it was served: a
 compare-and-set that does not match, a dequeue that finds nothing, a lock that is held."""
 

@@ -8,6 +8,7 @@ from typing import Final, Literal
 import msgspec
 
 from chaos.core.errors import UsageError
+from chaos.formats.etcd_robustness import FORMAT
 from checkers.kafka.names import Via
 from checkers.objects import registry
 from checkers.txn.names import LIST_APPEND, RW_REGISTER
@@ -17,7 +18,7 @@ LOG: Final = "log"
 
 TRANSACTIONAL: Final = (LIST_APPEND, RW_REGISTER)
 MODELS: Final = (KAFKA, LOG, *TRANSACTIONAL, *registry.MODELS)
-_USUAL: Final = {"openchaos": "total-queue", "jsonl": LOG}
+_USUAL: Final = {"openchaos": "total-queue", "jsonl": LOG, FORMAT: "kv"}
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +66,8 @@ def model_for(format_name: str, model: str | None) -> str:
         near = difflib.get_close_matches(model, MODELS, n=1)
         guess = f"did you mean {near[0]}?" if near else f"there are {', '.join(MODELS)}"
         raise UsageError(f"--model {model}: no such model; {guess}")
+    if format_name == FORMAT and model != _USUAL[FORMAT]:
+        raise UsageError(f"--model {model}: --format {FORMAT} is judged by kv alone; leave out --model")
     if model == KAFKA and format_name != "jepsen":
         raise UsageError(f"--model kafka is for --format jepsen, not {format_name}")
     if model in TRANSACTIONAL and format_name not in ("jepsen", "jsonl"):

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from click.testing import CliRunner
+from support.etcd_report import Etcd, Report, get, put
 
 from chaos.cli.check import check_command
 from chaos.core.errors import UsageError
@@ -187,3 +188,22 @@ def test_people_are_told_in_words(tmp_path):
     done = CliRunner().invoke(check_command, [str(path), "--format=jepsen", "--model=register", "--engine=local"])
     assert f"FAIL  {path}  register, 2 operations" in done.stdout
     assert "  read 2 (op 2, process 1) returned 2, which nobody wrote" in done.stdout
+
+
+def test_a_report_folder_of_etcds_robustness_suite_is_judged(tmp_path):
+    etcd, report = Etcd(), Report()
+    report.add(1, get("a"), 1, 2, etcd.apply(get("a")))
+    report.add(1, put("a", "1"), 3, 4, etcd.apply(put("a", "1")))
+    report.add(1, get("a"), 5, 6, {"Range": {"KVs": [], "Count": 0}, "Revision": 2})
+    folder, page = report.write(tmp_path / "report"), tmp_path / "page.html"
+    arguments = [str(folder), "--format", "etcd-robustness"]
+    told = CliRunner().invoke(check_command, [*arguments, "--json"], standalone_mode=False)
+    assert told.return_value == 1
+    said = json.loads(told.stdout)
+    assert (said["valid"], said["model"]) == (False, "kv")
+    assert said["anomalies"]["kv-wrong-read"]["examples"][0]["ops"][0]["at"] == "client-1/operations.json:63"
+    told = CliRunner().invoke(check_command, [*arguments, "--report", str(page)], standalone_mode=False)
+    assert "kv-wrong-read: 1" in told.stdout
+    assert "did not return a, which held 1 of revision 2" in page.read_text()
+    wrong = CliRunner().invoke(check_command, [*arguments, "--model", "set"], standalone_mode=False)
+    assert "is judged by kv alone" in str(wrong.exception)

@@ -216,8 +216,10 @@ def test_an_event_keeps_what_else_the_record_says():
 
 def test_formats_are_named(file):
     path = file(REGISTER)
-    assert FORMATS == ("jepsen", "jsonl", "openchaos", "porcupine")
-    with pytest.raises(UsageError, match="no format 'edn': use one of jepsen, jsonl, openchaos, porcupine"):
+    assert FORMATS == ("etcd-robustness", "jepsen", "jsonl", "openchaos", "porcupine")
+    with pytest.raises(
+        UsageError, match="no format 'edn': use one of etcd-robustness, jepsen, jsonl, openchaos, porcupine"
+    ):
         read(path, "edn")
     with pytest.raises(UsageError, match="a Kafka-style history is read with --format jepsen, not jsonl"):
         read_kafka(path, "jsonl")

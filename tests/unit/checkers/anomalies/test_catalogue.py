@@ -11,6 +11,8 @@ from checkers.anomalies.catalogue import built_in, kind_of, named, rank
 from checkers.engine.installed_checks import checks
 from checkers.kafka.names import STANDS as OF_KAFKA
 from checkers.objects.registry import MODELS
+from checkers.revisions.judge import KINDS as OF_REVISIONS
+from checkers.revisions.watches import KINDS as OF_WATCHES
 from checkers.txn.names import CYCLES, SCANS
 
 SEMANTICS = (ROOT / "docs" / "semantics.md").read_text()
@@ -48,6 +50,7 @@ def test_the_order_of_strength_is_that_of_the_contract():
 def test_every_anomaly_of_a_check_is_in_the_catalogue_and_the_other_way_round():
     declared = {kind.name for check in checks().values() for kind in check.anomalies}
     imported = {*OF_KAFKA, *CYCLES, *SCANS, *(name for model in MODELS.values() for name in model.stands)}
+    imported |= {*OF_REVISIONS, *OF_WATCHES}
     assert declared | imported == set(built_in())
 
 

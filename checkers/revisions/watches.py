@@ -1,0 +1,247 @@
+"""The watches of a report: each by itself, and against the changes that the replay found.
+
+The rules are those of ``checkers.coordination.watch``; what is made here are its columns. Watches are judged together
+with those that ask for the same keys.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from chaos.formats.etcd_robustness import EtcdReport, Watched
+from chaos.formats.etcd_words import DELETE, PUT, Content, Event, WatchRequest, listed
+from chaos.models.coordination.watch import DELETED
+from checkers.coordination.watch import against_writes, of_itself
+from checkers.coordination.watch_facts import Known, Naming, Place, Told
+from checkers.history.columns import Ints
+from checkers.revisions.pinned import Pinned
+from checkers.revisions.space import Changes
+
+KINDS: Final = (
+    "watch-phantom",
+    "watch-skipped",
+    "watch-torn",
+    "watch-reordered",
+    "watch-duplicate",
+    "watch-before-start",
+    "watch-wrong-previous",
+    "watch-unasked",
+    "watch-bookmark-broken",
+)
+
+
+class WrongWatch(NamedTuple):
+    """What is wrong with a watch."""
+
+    kind: str
+    said: str
+    watch: Watched
+
+
+class Names:
+    """Numbers for keys and for values, as the columns of watches have them."""
+
+    def __init__(self) -> None:
+        self.keys: dict[str, int] = {}
+        self.values: dict[Content, int] = {}
+
+    def key(self, key: str) -> int:
+        """The number of a key."""
+        return self.keys.setdefault(key, len(self.keys))
+
+    def value(self, value: Content) -> int:
+        """The number of a value."""
+        return self.values.setdefault(value, len(self.values))
+
+    def naming(self) -> Naming:
+        """What the numbers stand for."""
+        keys, values = list(self.keys), list(self.values)
+        return Naming(lambda number: f"key {keys[number]}", lambda number: str(values[number]))
+
+
+class Replayed(Known):
+    """What became of which key at which revision, as the replay has it.
+
+    Behind the last revision that a client was told, an event is explained by a change of unknown outcome.
+    """
+
+    def __init__(
+        self, changes: Changes, events: Iterable[Event], asked: WatchRequest, names: Names, open_: "Opened"
+    ) -> None:
+        self.value: dict[Place, int] = {
+            (revision, names.key(key)): DELETED if entry is None else names.value(entry.value)
+            for revision, own in changes.items()
+            for key, entry in own.items()
+            if asked.matches(key)
+        }
+        self.strange: dict[tuple[int, int, int], str] = {}
+        last = max(changes, default=1)
+        for event in events:
+            entry, value = names.key(event.key), value_of(event, names)
+            held = self.value.get((event.revision, entry))
+            if held == value:
+                continue
+            if event.revision > last and held is None and open_.may_make(event):
+                self.value[event.revision, entry] = value
+            else:
+                self.strange[event.revision, entry, value] = _unexplained(event, held, last)
+
+    def may_have_been(self, entry: int, latest: int, revision: int, value: int) -> bool:  # noqa: ARG002 - as of Known
+        """Never: the replay knows everything."""
+        return False
+
+
+def _unexplained(event: Event, held: int | None, last: int) -> str:
+    if event.revision > last:
+        return "nobody asked for this change"
+    return "something else became of the key there" if held is not None else "the key was not changed there"
+
+
+class Opened:
+    """What changes of unknown outcome may have done."""
+
+    def __init__(self, pinned: Pinned) -> None:
+        parts = [part for did in pinned.open if did.request.txn is not None for part in did.request.txn.parts]
+        self._puts = {(part.put.key, part.put.value) for part in parts if part.kind == PUT}
+        self._deletes = {part.delete.key for part in parts if part.kind == DELETE}
+        self._revokes = any(did.request.revoke is not None for did in pinned.open)
+
+    def may_make(self, event: Event) -> bool:
+        """Whether one of them may have made an event."""
+        if event.kind == DELETE:
+            return self._revokes or event.key in self._deletes
+        return (event.key, event.value) in self._puts
+
+
+def value_of(event: Event, names: Names) -> int:
+    """The number of the value that an event tells."""
+    return DELETED if event.kind == DELETE else names.value(event.value)
+
+
+def judge_watches(report: EtcdReport, changes: Changes | None) -> list[WrongWatch]:
+    """What is wrong with the watches of all clients.
+
+    Args:
+        report: the report.
+        changes: what became of the keys; None: nobody knows, so each watch is judged by itself alone.
+    """
+    found = [one for watch in report.watches for one in (*_unasked(watch), *_broken_bookmarks(watch))]
+    groups: dict[tuple[str, bool], list[Watched]] = {}
+    for watch in report.watches:
+        asked = watch.line.request
+        groups.setdefault((asked.key, asked.prefix), []).append(watch)
+    opened = Opened(Pinned(report)) if changes is not None else None
+    for own in groups.values():
+        names = Names()
+        asked = own[0].line.request
+        events = [event for watch in own for _, event in events_of(watch)]
+        known = None
+        if changes is not None and opened is not None:
+            known = Replayed(changes, events, asked, names, opened)
+        told = told_by(own, known, names)
+        wrong = [*of_itself(told)]
+        if known is not None and changes is not None:
+            late = np.zeros(len(own), np.bool_)
+            wrong += against_writes(told, known, late, whole=True)
+            found += _wrong_creation(own, known, names)
+            found += _wrong_versions(own, changes)
+        found += [WrongWatch(one.kind, one.sentence, own[one.ops[0]]) for one in wrong]
+    return found
+
+
+def events_of(watch: Watched) -> Iterator[tuple[int, Event]]:
+    """The events that a watch asked for, each with the number of its message."""
+    for batch, message in enumerate(listed(watch.line.messages)):
+        for event in listed(message.events):
+            if watch.line.request.matches(event.key):
+                yield batch, event
+
+
+def first_revision(watch: Watched) -> int:
+    """From which revision on a watch had to be told everything; 0 if it was told nothing."""
+    if watch.line.request.revision:
+        return watch.line.request.revision
+    for message in listed(watch.line.messages):
+        if message.progress:
+            return message.revision + 1
+        if message.events:
+            return message.events[0].revision
+    return 0
+
+
+def told_by(watches: Sequence[Watched], known: Known | None, names: Names) -> Told:
+    """The events of some watches as columns; one that names nothing before it names what there was."""
+    rows = []
+    for number, watch in enumerate(watches):
+        for batch, event in events_of(watch):
+            entry = names.key(event.key)
+            latest = (0, DELETED) if known is None else known.before(event.revision, entry)
+            before = (0, DELETED) if latest[1] == DELETED else latest
+            if event.before is not None:
+                before = (event.before.revision, names.value(event.before.value))
+            rows.append((number, batch, event.revision, entry, value_of(event, names), *before))
+    columns: Sequence[Ints] = list(np.array(rows, np.int64).reshape(-1, 7).T)
+    since = np.array([first_revision(watch) for watch in watches], np.int64)
+    reached = [
+        max((one.revision for one in listed(watch.line.messages) if one.progress), default=0) for watch in watches
+    ]
+    return Told(np.arange(len(watches)), since, *columns, reached=np.array(reached, np.int64), naming=names.naming())
+
+
+def _unasked(watch: Watched) -> Iterator[WrongWatch]:
+    asked = watch.line.request
+    for message in listed(watch.line.messages):
+        for event in listed(message.events):
+            if not asked.matches(event.key):
+                kind = "keys that begin with" if asked.prefix else "key"
+                said = f"revision {event.revision} of key {event.key} was told to a watch of {kind} {asked.key!r}"
+                yield WrongWatch("watch-unasked", said, watch)
+
+
+def _broken_bookmarks(watch: Watched) -> Iterator[WrongWatch]:
+    """Events at or below a revision up to which everything had been told, and such words that step back."""
+    bookmark = latest = 0
+    for message in listed(watch.line.messages):
+        for event in listed(message.events):
+            if event.revision <= bookmark:
+                said = f"revision {event.revision} of key {event.key} came after all up to {bookmark} had been told"
+                yield WrongWatch("watch-bookmark-broken", said, watch)
+            latest = event.revision
+        if message.progress:
+            if message.revision < max(bookmark, latest):
+                said = f"all up to {message.revision} was said to have been told, behind {max(bookmark, latest)}"
+                yield WrongWatch("watch-bookmark-broken", said, watch)
+            bookmark = message.revision
+
+
+def _wrong_creation(watches: Sequence[Watched], known: Known, names: Names) -> Iterator[WrongWatch]:
+    """Events that say wrongly whether their key was there before."""
+    for watch in watches:
+        for _, event in events_of(watch):
+            entry = names.key(event.key)
+            if event.kind == DELETE or (event.revision, entry, value_of(event, names)) in known.strange:
+                continue
+            there = known.before(event.revision, entry)[1] != DELETED
+            if event.created == there:
+                claim = "to create the key, which was there" if there else "to change the key, which was not there"
+                said = f"revision {event.revision} of key {event.key}: it was said {claim}"
+                yield WrongWatch("watch-wrong-previous", said, watch)
+
+
+def _wrong_versions(watches: Sequence[Watched], changes: Changes) -> Iterator[WrongWatch]:
+    """Events whose previous value is right and its version wrong."""
+    version = {
+        (revision, key): entry.version
+        for revision, own in changes.items()
+        for key, entry in own.items()
+        if entry is not None
+    }
+    for watch in watches:
+        for _, event in events_of(watch):
+            before = event.before
+            right = version.get((before.revision, event.key)) if before is not None else None
+            if before is not None and right is not None and before.version != right:
+                said = f"before it was said to be version {before.version}, it was {right}"
+                said = f"revision {event.revision} of key {event.key}: {said}"
+                yield WrongWatch("watch-wrong-previous", said, watch)
