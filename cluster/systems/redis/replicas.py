@@ -22,19 +22,17 @@ from cluster.systems.redis.servers import Servers, info
 
 DIGEST: Final = "DEBUG DIGEST"
 CONTENTS: Final = (
-    "local out, call, text = {}, redis.call, nil"
-    " for i, key in ipairs(KEYS) do local kind = call('TYPE', key).ok"
+    "local out, call = {}, redis.call"
+    " for i, key in ipairs(KEYS) do local kind, text, all = call('TYPE', key).ok, nil, {}"
     " if call('PTTL', key) ~= -1 then kind, text = 'none', ''"
     " elseif kind == 'string' then text = call('GET', key)"
-    " elseif kind == 'list' then text = 'list ' .. table.concat(call('LRANGE', key, 0, -1), ' ')"
-    " elseif kind == 'set' then local all = call('SMEMBERS', key) table.sort(all)"
-    " text = 'set ' .. table.concat(all, ' ')"
-    " elseif kind == 'zset' then text = 'zset ' .. table.concat(call('ZRANGE', key, 0, -1, 'WITHSCORES'), ' ')"
-    " elseif kind == 'stream' then local all = {}"
-    " for j, entry in ipairs(call('XRANGE', key, '-', '+')) do"
+    " elseif kind == 'list' then all = call('LRANGE', key, 0, -1)"
+    " elseif kind == 'set' then all = call('SMEMBERS', key) table.sort(all)"
+    " elseif kind == 'zset' then all = call('ZRANGE', key, 0, -1, 'WITHSCORES')"
+    " elseif kind == 'stream' then for j, entry in ipairs(call('XRANGE', key, '-', '+')) do"
     " all[j] = entry[1] .. ' ' .. table.concat(entry[2], ' ') end"
-    " text = 'stream ' .. table.concat(all, ' ')"
     " else text = kind end"
+    " text = text or kind .. ' of ' .. #all .. ': ' .. table.concat(all, ' ')"
     " if #text > 80 then text = text:sub(1, 60) .. '... (' .. redis.sha1hex(text):sub(1, 12) .. ')' end"
     " out[i] = {kind, text} end return out"
 )
@@ -146,12 +144,10 @@ def copy_of(node: str, subject: str, keys: Sequence[str], reply: Reply) -> Copy:
         said, *digests, contents = info(replies[0]), *replies[1:]
         leads = said["role"] == "master"
         position, history = int(said["master_repl_offset" if leads else "slave_repl_offset"]), said["master_replid"]
-        entries = {
-            key: str(text) for key, (kind, text) in zip(keys, _pairs(contents), strict=True) if kind != "none"
-        }
+        entries = {key: str(text) for key, (kind, text) in zip(keys, _pairs(contents), strict=True) if kind != "none"}
     except (KeyError, IndexError, ValueError) as error:
         raise Definite(f"malformed answer: {error}") from None
-    named = {DIGEST: str(one) for one in digests}
+    named = {DIGEST: str(digests[0])} if digests else {}
     data = ReplicaData(node=node, subject=subject, position=position, entries=entries, digests=named)
     return Copy(data, history, leads)
 
