@@ -72,7 +72,7 @@ def three(**last):
 
 
 def test_offset_digest_and_contents_are_of_one_transaction():
-    found, asked = read(three())
+    found, asked = read(three(), timeout_s=30.0)
     assert found == tuple(
         ReplicaData(
             node=name,
@@ -91,7 +91,7 @@ def test_offset_digest_and_contents_are_of_one_transaction():
 
 def test_a_copy_that_differs_and_a_key_that_only_one_has():
     other = f"{VIEW.mark}/sets/1"
-    found, asked = read(three(value="6", digest="d2", keys=(KEY, other)))
+    found, asked = read(three(value="6", digest="d2", keys=(KEY, other)), timeout_s=30.0)
     assert [one.entries for one in found] == [
         {"registers/0": "7"},
         {"registers/0": "7"},
@@ -118,7 +118,7 @@ def test_equal_offsets_of_other_histories_are_not_compared():
 
 
 def test_a_server_that_gives_no_digest_is_compared_by_its_contents():
-    found, asked = read(three(digest=None))
+    found, asked = read(three(digest=None), timeout_s=30.0)
     assert [(one.error, one.entries, one.digests) for one in found] == [
         *(("", {"registers/0": "7"}, {"DEBUG DIGEST": "d1"}),) * 2,
         ("", {"registers/0": "7"}, {}),
@@ -159,7 +159,7 @@ def test_the_servers_of_a_cluster_are_compared_shard_by_shard():
         f"r{n}": Replica("master" if n < 4 else "slave", (10 * (n % 3),), keys=(keys[(n - 1) % 3],))
         for n in range(1, 7)
     }
-    found, asked = read(servers, view=CLUSTER)
+    found, asked = read(servers, 30.0, CLUSTER)
     assert [(one.subject, one.node, one.position, one.entries) for one in found] == [
         ("shard1", "r1", 10, {"registers/0": "7"}),
         ("shard1", "r4", 10, {"registers/0": "7"}),

@@ -82,7 +82,7 @@ def four(**last):
 
 def test_each_server_is_walked_through_its_own_copy():
     servers = four()
-    found = read(servers)
+    found = read(servers, timeout_s=30.0)
     assert [(one.node, one.subject, one.position, one.error) for one in found] == [
         (name, "zookeeper", 0x100000012, "") for name in ("z1", "z2", "z3", "o1")
     ]
