@@ -1,7 +1,7 @@
 """Puts other bytes into the files of a stream of a NATS server that is down, under checksums that are right.
 
 A record (``server/filestore.go`` of NATS 2.9, little-endian) has its length, sequence, time, subject and body, and ends
-with the HighwayHash-64 of all but the length, under the key SHA-256 of the stream's name.
+with the HighwayHash-64 of all but the lengths, under the key SHA-256 of the stream's name and the file's number.
 """
 
 import hashlib
@@ -18,8 +18,8 @@ def alter(folder, stream, old, new):
     """Replace ``old`` by ``new``, as long, in all records of a stream's folder; how many were altered."""
     assert len(old) == len(new)
     altered = 0
-    key = hashlib.sha256(stream.encode()).digest()
     for path in sorted((folder / "msgs").glob("*.blk")):
+        key = hashlib.sha256(f"{stream}-{path.stem}".encode()).digest()
         data, at = bytearray(path.read_bytes()), 0
         while at + _HEAD.size < len(data):
             length = _HEAD.unpack_from(data, at)[0]
