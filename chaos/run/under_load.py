@@ -257,7 +257,9 @@ class UnderLoad:
         else:
             for line in answer.failed:
                 state.say(f"warning  replicas: {line}")
-            state.say(f"replicas {answer.read} of {answer.read + len(answer.failed)} replicas' data read")
+            many = answer.read + len(answer.failed)
+            if many:
+                state.say(f"replicas {answer.read} of {many} replicas' data read")
 
     def _watch(self, until_ns: int, waits: Callable[[], bool] = lambda: False) -> None:
         """Wait for the end of a phase under load and tell how it stands; a dead worker is noted once.

@@ -23,6 +23,7 @@ from checkers.history.check_input import Context, QueueShard
 
 _TWO: Final = 2
 _NOTHING: Final = "nothing"
+_EMPTY: Final = "an empty value"
 
 Peers = tuple[ReplicaData, ...]
 """Replicas of one subject that have applied the same."""
@@ -59,7 +60,7 @@ class _Teller:
 
     def entry(self, key: str) -> Example:
         """One key."""
-        said = {one.node: one.entries.get(key, _NOTHING) for one in self._peers}
+        said = {one.node: one.entries.get(key, _NOTHING) or _EMPTY for one in self._peers}
         return self._example(said, "hold", f"under {key}")
 
     def digest(self, name: str) -> Example:

@@ -1,7 +1,7 @@
 """What a test does inside the cluster's network: one command a line in, one JSON answer a line out.
 
-Its argument is the system. First line: the ClusterView. Then ``readiness``, ``confirm``, ``observe``, ``remove`` or
-``use``.
+Its argument is the system. First line: the ClusterView. Then ``readiness``, ``confirm``, ``observe``, ``remove``,
+``use`` or ``replicas``.
 """
 
 import asyncio
@@ -13,6 +13,7 @@ from chaos import plugins
 from chaos.core.client import settled
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.op import Invocation
+from chaos.core.replica_data import data_in, notes_of
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from cluster.leaders import leads_of
@@ -53,13 +54,26 @@ async def observe(system, probe, view):
     return {"seen": seen, "lead": leads_of(seen, subjects)[subjects[0].name]}
 
 
+async def replicas(system, view):
+    """What each replica holds, those that differ with what differs."""
+    reader = system.replica_reader(view)
+    try:
+        return [data_in(note) for note in notes_of(await reader.read(20), now_ns())]
+    finally:
+        await reader.close()
+
+
 async def main():
     view = msgspec.json.decode(sys.stdin.buffer.readline(), type=ClusterView)
     system = plugins.load("systems", sys.argv[1])()
     probe = system.probe(view)
     loop = asyncio.get_running_loop()
     while line := (await loop.run_in_executor(None, sys.stdin.buffer.readline)).decode().strip():
-        ours = {"observe": lambda: observe(system, probe, view), "use": lambda: use(system, view)}
+        ours = {
+            "observe": lambda: observe(system, probe, view),
+            "use": lambda: use(system, view),
+            "replicas": lambda: replicas(system, view),
+        }
         answer = await (ours[line] if line in ours else getattr(probe, line))()
         sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
         sys.stdout.buffer.flush()

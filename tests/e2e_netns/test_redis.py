@@ -1,5 +1,7 @@
 """Redis for real: each mode in network namespaces, the probe inside, the master killed and started again."""
 
+from pathlib import Path
+
 import pytest
 from inside_cluster import mark, running_cluster
 
@@ -89,3 +91,47 @@ def test_a_single_server_starts_again_with_its_data(tmp_path):
         running.await_ready()
         (first, *_) = running.ask("use")
         assert first[1:] == ["ok", None, {"value": 5}], "what was acknowledged before it was killed"
+
+
+def altered(running, name, *command):
+    """Have a replica take a write of its own."""
+    node = running.nodes[name]
+    folder = Path(node.launch.argv[4]).parent
+    for words in (("CONFIG", "SET", "replica-read-only", "no"), ("READONLY",), command):
+        cli = (f"{folder}/redis-cli", "-h", node.info.address, *words)
+        done = node.host.run("env", f"LD_LIBRARY_PATH={folder}/lib", *cli, timeout_s=10)
+        assert done.returncode == 0, done
+
+
+def test_copies_are_compared_at_one_offset(tmp_path):
+    with running_cluster(Redis(), tmp_path, {"client.wait": "2", "client.routing": "follow"}) as running:
+        running.await_processes()
+        running.await_ready()
+        used(running)
+        alike = running.ask("replicas")
+        assert len({one["position"] for one in alike}) == 1
+        assert [(one["node"], sorted(one["digests"]), one["entries"]) for one in alike] == [
+            (name, ["DEBUG DIGEST", "all entries"], {}) for name in ("r1", "r2", "r3")
+        ]
+        assert len({tuple(one["digests"].values()) for one in alike}) == 1
+        altered(running, "r3", "SET", f"{mark()}/registers/1", "99")
+        forked = running.ask("replicas")
+        assert len({one["position"] for one in forked}) == 1
+        assert [one["entries"] for one in forked] == [{"registers/1": value} for value in ("5", "5", "99")]
+        assert len({one["digests"]["DEBUG DIGEST"] for one in forked}) == 2
+
+
+def test_copies_of_a_cluster_are_compared_shard_by_shard(tmp_path):
+    with running_cluster(Redis(), tmp_path, {"cluster.mode": "cluster", "client.routing": "follow"}) as running:
+        running.await_processes()
+        running.await_ready()
+        used(running)
+        alike = running.ask("replicas")
+        assert [(one["subject"], one["node"]) for one in alike] == [
+            *(("shard1", name) for name in ("r1", "r4")),
+            *(("shard2", name) for name in ("r2", "r5")),
+            *(("shard3", name) for name in ("r3", "r6")),
+        ]
+        assert not any(one["error"] or one["entries"] for one in alike), alike
+        for one, other in zip(alike[::2], alike[1::2], strict=True):
+            assert (one["position"], one["digests"]) == (other["position"], other["digests"])

@@ -1,5 +1,7 @@
 """ZooKeeper for real: voters and observers in network namespaces, the leader killed, a server paused."""
 
+import sys
+
 import pytest
 from inside_cluster import mark, running_cluster
 
@@ -96,3 +98,46 @@ def test_a_paused_server_gets_each_request_once(tmp_path):
         kind, _, result = running.ask("read")
         assert (kind, sorted(result["elements"])) == ("ok", [1, 2, 3]), "what stayed unanswered took effect"
         assert running.ask("received") == before + 5, "once: an add, one for a session, a sync and a read"
+
+
+RENAME = """
+import glob, struct, sys, zlib
+folder, old, new = sys.argv[1], sys.argv[2].encode(), sys.argv[3].encode()
+for path in glob.glob(folder + "/log.*"):
+    data, at = bytearray(open(path, "rb").read()), 16
+    while at + 12 < len(data) and (size := struct.unpack_from(">qi", data, at)[1]) > 0:
+        entry = bytes(data[at + 12 : at + 12 + size]).replace(old, new)
+        data[at + 12 : at + 12 + size] = entry
+        struct.pack_into(">q", data, at, zlib.adler32(entry))
+        at += 12 + size + 1
+    open(path, "r+b").write(data)
+"""
+"""Puts other bytes into a server's log of transactions, under checksums that are right."""
+
+
+def test_copies_of_voters_and_observers_are_compared(tmp_path):
+    with running_cluster(ZooKeeper(), tmp_path, {"cluster.observers": "1"}) as running:
+        running.await_processes()
+        running.await_ready()
+        running.ask("prepare")
+        used(running)
+        alike = running.ask("replicas")
+        assert [(one["node"], one["error"], one["entries"]) for one in alike] == [
+            (name, "", {}) for name in ("z1", "z2", "z3", "o1")
+        ]
+        assert len({(one["position"], *one["digests"].values()) for one in alike}) == 1
+
+        lead = running.ask("observe")["lead"]["leader"]
+        other = "z3" if lead != "z3" else "z2"
+        node = running.nodes[other]
+        process.kill(node)
+        log = f"{node.host.home}/data/version-2"
+        done = node.host.run(sys.executable, "-c", RENAME, log, "/sets/1/117", "/sets/1/997", timeout_s=20)
+        assert done.returncode == 0, done
+        process.start(node, "e2e")
+        running.await_ready()
+        forked = running.ask("replicas")
+        assert len({one["position"] for one in forked}) == 1, forked
+        assert {one["node"]: sorted(one["entries"]) for one in forked} == {
+            name: ["sets/1/997" if name == other else "sets/1/117"] for name in ("z1", "z2", "z3", "o1")
+        }

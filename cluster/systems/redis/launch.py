@@ -67,6 +67,7 @@ def _server(node: NodeInfo, home: str, view: ClusterView) -> list[str]:
         'save ""',
         "repl-diskless-sync-delay 0",
         "repl-timeout 10",
+        "enable-debug-command yes",  # for DEBUG DIGEST, by which copies are compared after the load
         *_lines(view.settings, DIRECTIVES),
     ]
     if mode == "sentinel":

@@ -142,6 +142,7 @@ def promises(settings: Mapping[str, str]) -> Promises:
     elected_s = fails_over_after_s(settings)
     within_s = RECOVERS_WITHIN_S + elected_s
     return Promises(
+        replicas_read=settings["cluster.mode"] != "single",
         redelivered_within_s=REDELIVERED_WITHIN_S,
         recovers_within_s=within_s,
         rejoins_within_s=within_s,

@@ -16,7 +16,7 @@ from chaos.models.transactions import bank
 from chaos.models.transactions import words as transactions
 from cluster.host import NodeSpec
 from cluster.needs import Need
-from cluster.system import ClusterView, Launch, Probe, RoleKind
+from cluster.system import ClusterView, Launch, Probe, ReplicaReader, RoleKind
 from cluster.systems._shared import debian, routing
 from cluster.systems.redis import launch as launch_of
 from cluster.systems.redis import probe as probe_of
@@ -104,6 +104,12 @@ class Redis:
     def probe(self, view: ClusterView) -> Probe:
         """A probe of this cluster."""
         return probe_of.RedisProbe(view)
+
+    def replica_reader(self, view: ClusterView) -> ReplicaReader:
+        """A reader of what each server itself holds."""
+        from cluster.systems.redis.replicas import RedisReplicas
+
+        return RedisReplicas(view)
 
     def client(self, view: ClusterView, number: int, clients: int, seed: int) -> Client:
         """Client ``number`` of ``clients``; any other number gives one that follows the master."""

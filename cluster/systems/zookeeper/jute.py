@@ -80,6 +80,20 @@ class Node(NamedTuple):
     version: int
 
 
+class Known(NamedTuple):
+    """A node as a server has it: its content, the transactions that made and wrote it, whose it is, how many are below.
+
+    ``owner``: the session that it ends with; 0: none.
+    """
+
+    data: bytes
+    made: int
+    written: int
+    version: int
+    owner: int
+    below: int
+
+
 def _buffer(data: bytes) -> bytes:
     return _INT.pack(len(data)) + data
 
@@ -207,6 +221,15 @@ def node_of(body: bytes) -> Node:
     if len(body) < end + _STAT.size:
         raise Malformed("a node without its state")
     return Node(data, _STAT.unpack_from(body, end)[_VERSION_FIELD])
+
+
+def known_of(body: bytes) -> Known:
+    """What a read of a node returned, with its state. Raises Malformed."""
+    data, end = _taken(body, 0)
+    if len(body) < end + _STAT.size:
+        raise Malformed("a node without its state")
+    made, written, _, _, version, _, _, owner, _, below, _ = _STAT.unpack_from(body, end)
+    return Known(data, made, written, version, owner, below)
 
 
 def path_of(body: bytes) -> str:

@@ -5,7 +5,7 @@ transaction, and nobody if it is of another epoch.
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from chaos.core.client import Definite, Indefinite
@@ -19,20 +19,18 @@ from cluster.systems._shared.weakest_promise import least
 from cluster.systems.zookeeper import jute
 from cluster.systems.zookeeper.accounts import KIND as ACCOUNTS
 from cluster.systems.zookeeper.client import KINDS
-from cluster.systems.zookeeper.jute import Answer, Request
 from cluster.systems.zookeeper.leases import LEASES
 from cluster.systems.zookeeper.locks import KINDS as LOCKS
 from cluster.systems.zookeeper.outcomes import NO_NODE, NODE_EXISTS, outcome
 from cluster.systems.zookeeper.queues import QUEUES
 from cluster.systems.zookeeper.reads import BARRIER
 from cluster.systems.zookeeper.semaphores import PERMITS
-from cluster.systems.zookeeper.servers import Ensemble, Server, state_of
+from cluster.systems.zookeeper.servers import Ensemble, Server, answers_to, state_of
 from cluster.systems.zookeeper.settings import GROUP, NOT_TOLD, promises
 from cluster.systems.zookeeper.transactions import KINDS as TRANSACTIONS
 
 _TIMEOUT_S: Final = 5.0
 _READY_TIMEOUT_S: Final = 1.0
-_AT_ONCE: Final = 500
 SHOWN: Final = ("tickTime", "initLimit", "syncLimit")
 """The settings that the word ``conf`` shows."""
 MODES: Final = ("leader", "follower", "observer")
@@ -51,7 +49,7 @@ class ZooKeeperProbe(Probe):
         """Make the nodes of the registers, and those below which elements are. Raises DeployError if refused."""
         server = next(iter(self._ensemble.servers.values()))
         for paths in levels(self._view):
-            for answer in await _each(server, map(jute.create, paths)):
+            for answer in await answers_to(server, map(jute.create, paths), _TIMEOUT_S):
                 if isinstance(answer, Exception) or answer.error not in (0, NODE_EXISTS):
                     why = answer if isinstance(answer, Exception) else outcome(answer.error, write=True)
                     raise DeployError(f"nodes below {paths[0].rpartition('/')[0] or '/'} cannot be made: {why}")
@@ -126,13 +124,14 @@ class ZooKeeperProbe(Probe):
         """Remove all of the run's nodes. Raises Definite, Indefinite or Malformed."""
         *above, keys = levels(self._view)
         lowest: list[str] = []
-        for path, answer in zip(keys, await _each(server, map(jute.get_children, keys)), strict=True):
+        below = await answers_to(server, map(jute.get_children, keys), _TIMEOUT_S)
+        for path, answer in zip(keys, below, strict=True):
             if isinstance(answer, Exception):
                 raise answer
             if answer.error == 0:
                 lowest += [f"{path}/{name}" for name in jute.names_of(answer.body)]
         for paths in (lowest, keys, *reversed(above)):
-            for answer in await _each(server, map(jute.delete, paths)):
+            for answer in await answers_to(server, map(jute.delete, paths), _TIMEOUT_S):
                 if isinstance(answer, Exception):
                     raise answer
                 if answer.error not in (0, NO_NODE):
@@ -148,24 +147,6 @@ def levels(view: ClusterView) -> tuple[list[str], list[str], list[str]]:
     root = f"/{view.mark}"
     kinds = [f"{root}/{kind}" for kind in (*KINDS.values(), *TRANSACTIONS, ACCOUNTS, *LOCKS, PERMITS, LEASES, QUEUES)]
     return [root], [f"{root}/{BARRIER}", *kinds], [f"{kind}/{key}" for kind in kinds for key in range(view.keys)]
-
-
-async def _each(server: Server, requests: Iterable[Request]) -> list[Answer | Definite | Indefinite]:
-    """Send each once, many at a time; a server treats them in the order in which they were sent."""
-    out: list[Answer | Definite | Indefinite] = []
-    wanted = list(requests)
-    for first in range(0, len(wanted), _AT_ONCE):
-        some = wanted[first : first + _AT_ONCE]
-        answers = await asyncio.gather(*(_one(server, request) for request in some))
-        out += answers
-    return out
-
-
-async def _one(server: Server, request: Request) -> Answer | Definite | Indefinite:
-    try:
-        return await server.ask(request, _soon(_TIMEOUT_S))
-    except (Definite, Indefinite) as error:
-        return error
 
 
 def _promised(shown: Mapping[str, Mapping[str, str]]) -> Promises:

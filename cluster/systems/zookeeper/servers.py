@@ -6,7 +6,7 @@ connections instead, refuses for certain.
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from chaos.core.client import Definite, Indefinite
@@ -31,6 +31,7 @@ NO_SESSION: Final = "no session"
 _SESSION_S: Final = 2.0
 _MOST_BYTES: Final = 1 << 20
 _EPOCH_BITS: Final = 32
+_AT_ONCE: Final = 500
 
 
 class Server(Link[Request, Answer]):
@@ -127,22 +128,46 @@ class Server(Link[Request, Answer]):
 class State(NamedTuple):
     """What a server says of itself. ``mode``: leader, follower, observer; ``epoch``: of the last transaction it has.
 
+    ``transaction``: the number of that one, its epoch included.
+
     A leader has said nothing before it began an epoch of its own: it is asked by nobody until then (``Leader.lead``).
     """
 
     mode: str
     epoch: int
     version: str
+    transaction: int
 
 
 async def state_of(server: Server, deadline_ns: int) -> State:
     """Ask a server. Raises Definite if it does not say."""
     said = await server.word("srvr", deadline_ns)
     try:
-        epoch = int(said["Zxid"], 16) >> _EPOCH_BITS
-        return State(said["Mode"], epoch, said.get("Zookeeper version", "unknown version").partition("-")[0])
+        last = int(said["Zxid"], 16)
+        version = said.get("Zookeeper version", "unknown version").partition("-")[0]
+        return State(said["Mode"], last >> _EPOCH_BITS, version, last)
     except (KeyError, ValueError) as error:
         raise Definite(f"malformed answer: {error}") from None
+
+
+async def answers_to(
+    server: Server, requests: Iterable[Request], timeout_s: float
+) -> list[Answer | Definite | Indefinite]:
+    """Send each once, many at a time; a server treats them in the order in which they were sent."""
+    out: list[Answer | Definite | Indefinite] = []
+    wanted = list(requests)
+    for first in range(0, len(wanted), _AT_ONCE):
+        some = wanted[first : first + _AT_ONCE]
+        deadline_ns = now_ns() + int(timeout_s * NS_PER_S)
+        out += await asyncio.gather(*(_answer(server, request, deadline_ns) for request in some))
+    return out
+
+
+async def _answer(server: Server, request: Request, deadline_ns: int) -> Answer | Definite | Indefinite:
+    try:
+        return await server.ask(request, deadline_ns)
+    except (Definite, Indefinite) as error:
+        return error
 
 
 class Ensemble:

@@ -110,4 +110,6 @@ def promises(settings: Mapping[str, str]) -> Promises:
     ticks = int(settings["syncLimit"]) + WRONG_LEADERS * int(settings["initLimit"])
     elected_s = (ticks * int(settings["tickTime"]) + int(settings[NOTIFIED])) / 1000
     within_s = RECOVERS_WITHIN_S + elected_s
-    return Promises(recovers_within_s=within_s, rejoins_within_s=within_s, fails_over_after_s=elected_s)
+    return Promises(
+        replicas_read=True, recovers_within_s=within_s, rejoins_within_s=within_s, fails_over_after_s=elected_s
+    )

@@ -15,7 +15,7 @@ from chaos.models.transactions import bank
 from chaos.models.transactions import words as transactions
 from cluster.host import NodeSpec
 from cluster.nodes.process import STDOUT
-from cluster.system import ClusterView, Launch, Probe, RoleKind
+from cluster.system import ClusterView, Launch, Probe, ReplicaReader, RoleKind
 from cluster.systems._shared import routing
 from cluster.systems._shared.of_jars import Jars, OfJars
 from cluster.systems.zookeeper import programs
@@ -146,6 +146,12 @@ class ZooKeeper(OfJars):
         from cluster.systems.zookeeper.probe import ZooKeeperProbe
 
         return ZooKeeperProbe(view)
+
+    def replica_reader(self, view: ClusterView) -> ReplicaReader:
+        """A reader of what each server itself holds."""
+        from cluster.systems.zookeeper.replicas import ZooKeeperReplicas
+
+        return ZooKeeperReplicas(view)
 
     def client(self, view: ClusterView, number: int, clients: int, seed: int) -> Client:
         """Client ``number`` of ``clients``; any other number gives one that follows the leader."""

@@ -70,6 +70,9 @@ def test_every_key_counts_and_one_that_is_missing_is_another_content():
     assert row.anomalies["replica-fork"].count == 3
     said = row.anomalies["replica-fork"].examples[0].sentence
     assert "holds nothing under k0, where b1 and b2 hold 7;" in said
+    row = judged(replica("b1", k0=""), replica("b2", k0=""), replica("b3"))
+    said = row.anomalies["replica-fork"].examples[0].sentence
+    assert "holds nothing under k0, where b1 and b2 hold an empty value;" in said
 
 
 def test_a_fork_that_only_the_systems_own_digest_shows():

@@ -61,7 +61,13 @@ def test_a_server_and_its_file():
     made = launched("r2", appendonly="no")
     assert made.argv[4:] == ("/art/redis-server", "data/redis.conf")
     lines = made.files["first/redis.conf"].decode().splitlines()
-    assert {"bind 198.18.0.11", "replicaof 198.18.0.10 6379", "appendonly no", "appendfsync always"} <= set(lines)
+    assert {
+        "bind 198.18.0.11",
+        "enable-debug-command yes",
+        "replicaof 198.18.0.10 6379",
+        "appendonly no",
+        "appendfsync always",
+    } <= set(lines)
     assert "replicaof" not in launched("r1").files["first/redis.conf"].decode()
     assert "announce" not in launched("r1", cluster__mode="single").files["first/redis.conf"].decode()
 
