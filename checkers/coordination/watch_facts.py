@@ -56,7 +56,9 @@ def told_of(shard: QueueShard) -> Told:
     of = np.flatnonzero((shard.ops.f == F.SUBSCRIBE) & (columns["answer"] == TOLD))
     counts = [len(columns["batch"][op]) for op in of.tolist()]
     events = [_joined([columns[name][op] for op in of.tolist()]) for name in _COLUMNS]
-    return Told(of, columns["revision"][of], np.repeat(np.arange(len(of)), counts), *events)
+    batch, revision, entry, value, before, value_before = events
+    watch = np.repeat(np.arange(len(of)), counts)
+    return Told(of, columns["revision"][of], watch, batch, revision, entry, value, before, value_before)
 
 
 def _joined(lists: list[Any]) -> Ints:

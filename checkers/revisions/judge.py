@@ -29,7 +29,7 @@ STANDS: Final[Stands] = {
 }
 """What may be missing of a report for an anomaly to stand: revisions that were told stay what they are."""
 
-NOT_EMPTY: Final = "nobody was answered at revision 1, or changed it to 2: what was in the store before the first operation is not known"
+NOT_EMPTY: Final = "nobody was answered at revision 1, or changed it to 2: what was in the store before is not known"
 _FAR: Final = 1_000_000
 """So many revisions that nobody made are not looked at one by one."""
 

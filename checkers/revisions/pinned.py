@@ -16,7 +16,8 @@ from checkers.revisions.space import branch
 Fact = dict[str, Content | None]
 """What became of keys at a revision, None: deleted."""
 
-WHOLE: Final = "the whole store"
+EMPTY: Final = 1
+"""The revision of a store to which nothing was written yet."""
 
 
 class Slow(NamedTuple):
@@ -89,7 +90,7 @@ class Pinned:
     @cached_property
     def found_empty(self) -> bool:
         """Whether some answer shows that nothing was there before: one at revision 1, or a change to revision 2."""
-        return 2 in self.writes or any(did.response.revision == 1 for did in self._told)
+        return EMPTY + 1 in self.writes or any(did.response.revision == EMPTY for did in self._told)
 
     @cached_property
     def _ends(self) -> tuple[list[int], list[Did]]:

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from chaos.formats.etcd_robustness import Did
-from chaos.formats.etcd_words import RangeOptions, listed
+from chaos.formats.etcd_words import RangeOptions
 from checkers.objects.rules import Budget
 from checkers.revisions.compare import differs, outcome_differs
 from checkers.revisions.pinned import Fact, Pinned, held_in, may_make

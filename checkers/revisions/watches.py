@@ -181,12 +181,21 @@ def told_by(watches: Sequence[Watched], known: Known | None, names: Names) -> To
             if event.before is not None:
                 before = (event.before.revision, names.value(event.before.value))
             rows.append((number, batch, event.revision, entry, value_of(event, names), *before))
-    columns: Sequence[Ints] = list(np.array(rows, np.int64).reshape(-1, 7).T)
-    since = np.array([first_revision(watch) for watch in watches], np.int64)
-    reached = [
-        max((one.revision for one in listed(watch.line.messages) if one.progress), default=0) for watch in watches
-    ]
-    return Told(np.arange(len(watches)), since, *columns, reached=np.array(reached, np.int64), naming=names.naming())
+    columns: list[Ints] = list(np.array(rows, np.int64).reshape(-1, 7).T)
+    notified = [[one.revision for one in listed(watch.line.messages) if one.progress] for watch in watches]
+    return Told(
+        ops=np.arange(len(watches)),
+        since=np.array([first_revision(watch) for watch in watches], np.int64),
+        watch=columns[0],
+        batch=columns[1],
+        revision=columns[2],
+        entry=columns[3],
+        value=columns[4],
+        previous_revision=columns[5],
+        previous_value=columns[6],
+        reached=np.array([max(own, default=0) for own in notified], np.int64),
+        naming=names.naming(),
+    )
 
 
 def _unasked(watch: Watched) -> Iterator[WrongWatch]:

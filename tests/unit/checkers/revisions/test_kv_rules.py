@@ -303,3 +303,18 @@ def test_a_search_that_takes_too_long_says_so(story, verdict):
     results = verdict(budget_s=0.0)
     assert results.valid == "unknown"
     assert "gave up: 0 s were over" in results.reason
+
+
+def test_of_a_file_that_ends_too_early_only_revisions_against_each_other_stand(story, verdict, tmp_path):
+    story.did(put("a", "1"))
+    story.did(get("a"), Range={"KVs": [], "Count": 0})
+    story.report.write(tmp_path / "report")
+    path = tmp_path / "report" / "client-1" / "operations.json"
+    story.told(get("z"), {"Range": {"KVs": [], "Count": 0}, "Revision": 2})
+    whole = path.read_text()
+    story.report.write = lambda folder: folder
+    path.write_text(f'{whole}{{\n  "ClientId"')
+    results = verdict()
+    assert results.valid == "unknown"
+    assert results.anomalies["kv-wrong-read"].allowed
+    assert "ends within the record of line" in results.reason
