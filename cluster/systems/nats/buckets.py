@@ -57,11 +57,7 @@ def subjects(settings: Mapping[str, str], keys: int) -> tuple[Subject, ...]:
 
 
 def stream_config(mark: str, number: int, settings: Mapping[str, str]) -> dict[str, Any]:
-    """What a bucket's stream is made with.
-
-    Every server that keeps it may be asked for its own copy, as in buckets that NATS' clients make; whether our clients
-    ask so is ``client.directGet``.
-    """
+    """What a bucket's stream is made with."""
     name = bucket(mark, number)
     own: Sequence[str] = keepers(number, settings)
     return {
@@ -80,6 +76,6 @@ def stream_config(mark: str, number: int, settings: Mapping[str, str]) -> dict[s
         "duplicate_window": _DUPLICATE_WINDOW_NS,
         "deny_delete": True,
         "allow_rollup_hdrs": True,
-        "allow_direct": True,
+        "allow_direct": settings["client.directGet"] == "true",
         **({"placement": {"tags": [f"server:{own[0]}"]}} if len(own) == 1 else {}),
     }

@@ -22,7 +22,6 @@ MESSAGE_ID: Final = "Nats-Msg-Id"
 _API: Final = "$JS.API"
 _NOT_FOUND: Final = 404
 _SEQUENCE: Final = "Nats-Sequence"
-_SUBJECT: Final = "Nats-Subject"
 PULL_NS: Final = 500_000_000
 """So long a pull waits for a message."""
 _EXPIRED: Final = 408
@@ -43,7 +42,6 @@ class Stored(msgspec.Struct, frozen=True):
 
     seq: int
     data: bytes = b""
-    subject: str = ""
 
 
 class Pulled(msgspec.Struct, frozen=True):
@@ -158,13 +156,8 @@ class JetStream(Link[Request, Message]):
         return await self._direct(Request(f"{_API}.DIRECT.GET.{stream}.{subject}"), deadline_ns)
 
     async def message_of_any(self, stream: str, sequence: int, deadline_ns: int) -> Stored | None:
-        """A message as any server that keeps the stream has it: this one, if it does. Raises as ``api``."""
+        """A message as any server that keeps the stream has it, whichever is asked. Raises as ``api``."""
         return await self._direct(Request(f"{_API}.DIRECT.GET.{stream}", b'{"seq":%d}' % sequence), deadline_ns)
-
-    async def following_of_any(self, stream: str, subject: str, sequence: int, deadline_ns: int) -> Stored | None:
-        """The first message of a subject from a sequence on, likewise; ``subject`` may be a pattern."""
-        which = msgspec.json.encode({"seq": sequence, "next_by_subj": subject})
-        return await self._direct(Request(f"{_API}.DIRECT.GET.{stream}", which), deadline_ns)
 
     async def _direct(self, request: Request, deadline_ns: int) -> Stored | None:
         answer = await self.ask(request, deadline_ns)
@@ -175,7 +168,7 @@ class JetStream(Link[Request, Message]):
         sequence = answer.headers.get(_SEQUENCE, "")
         if not sequence.isdecimal():
             raise Definite(f"malformed answer: {_SEQUENCE} is {sequence[:20]!r}")
-        return Stored(int(sequence), answer.body, answer.headers.get(_SUBJECT, ""))
+        return Stored(int(sequence), answer.body)
 
     async def pull(self, stream: str, consumer: str, deadline_ns: int) -> Pulled | None:
         """The next message of a consumer; None if it has none to give for ``PULL_NS``.

@@ -184,6 +184,8 @@ def settings_shown(version: str, said: JetStreamState, names: tuple[str, ...]) -
     kept = said.streams()
     for config in (kept[name].config for name in names if name in kept):
         out["cluster.replicas"] = str(config.get("num_replicas"))
+        if config.get("max_msgs_per_subject") == 1:
+            out["client.directGet"] = "true" if config.get("allow_direct") else "false"
     return out
 
 

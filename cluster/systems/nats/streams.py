@@ -66,7 +66,7 @@ def config(mark: str, number: int, settings: Mapping[str, str]) -> dict[str, Any
         return made
     name = stream_name(mark, number)
     of_queue = {"name": name, "subjects": [name], "max_msgs_per_subject": -1, "allow_rollup_hdrs": False}
-    of_kind = {"retention": "workqueue", "allow_direct": False} if are_work_queues(settings) else {}
+    of_kind = {"retention": "workqueue"} if are_work_queues(settings) else {"allow_direct": True}
     return {**made, **of_queue, **of_kind, "deny_purge": True}
 
 

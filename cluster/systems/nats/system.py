@@ -15,7 +15,7 @@ from chaos.models.objects import set as sets
 from chaos.models.queues import total_queue
 from cluster.host import NodeSpec
 from cluster.needs import Need
-from cluster.system import ClusterView, Launch, Probe, ReplicaReader, RoleKind
+from cluster.system import ClusterView, Launch, Probe, RoleKind
 from cluster.systems._shared import debian, gomodules, routing
 from cluster.systems.nats import buckets, programs, streams
 from cluster.systems.nats import launch as launch_of
@@ -103,12 +103,6 @@ class Nats:
         from cluster.systems.nats.probe import NatsProbe
 
         return NatsProbe(view)
-
-    def replica_reader(self, view: ClusterView) -> ReplicaReader:
-        """A reader of what each server itself holds of the buckets."""
-        from cluster.systems.nats.replicas import NatsReplicas
-
-        return NatsReplicas(view)
 
     def client(self, view: ClusterView, number: int, clients: int, seed: int) -> Client:
         """Client ``number`` of ``clients``; any other number gives one that follows the leaders."""

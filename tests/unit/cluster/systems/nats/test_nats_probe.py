@@ -19,7 +19,7 @@ from cluster.systems.nats.system import Nats
 NAMES = ("n1", "n2", "n3")
 MARK = view_of(Nats()).mark
 STREAMS = tuple(f"KV_{MARK}-{number}" for number in (1, 2, 3))
-CONFIG = {"num_replicas": 3, "allow_direct": True, "max_msgs_per_subject": 1}
+CONFIG = {"num_replicas": 3, "allow_direct": False, "max_msgs_per_subject": 1}
 META = {"leader": "n3", "cluster_size": 3}
 
 
@@ -170,8 +170,8 @@ def test_the_route_has_each_buckets_leader():
 
 def test_settings_are_proven_on_every_server():
     done = run(ALL, confirmed)
-    assert done.notes[0].text == "nats 2.9.10; 2 settings proven to be in effect on 3 nodes"
-    assert done.settings == {"cluster.replicas": "3", "server.syncInterval": "2m"}
+    assert done.notes[0].text == "nats 2.9.10; 3 settings proven to be in effect on 3 nodes"
+    assert done.settings == {"cluster.replicas": "3", "client.directGet": "false", "server.syncInterval": "2m"}
 
 
 LATER = {"version": "2.12.1", "jetstream": {"sync_interval": 120_000_000_000}}
@@ -181,6 +181,7 @@ LATER = {"version": "2.12.1", "jetstream": {"sync_interval": 120_000_000_000}}
     ("changed", "said"),
     [
         ({"config": {**CONFIG, "num_replicas": 1}}, "n2: cluster.replicas is 1 instead of 3"),
+        ({"config": {**CONFIG, "allow_direct": True}}, "n2: client.directGet is true instead of false"),
         ({**LATER, "jetstream": {"sync_interval": 10**10}}, "n2: server.syncInterval is 10000ms instead of 2m"),
         ({**LATER, "jetstream": {"sync_always": True}}, "n2: server.syncInterval is always instead of 2m"),
     ],
@@ -231,9 +232,9 @@ def test_buckets_are_made_as_clients_of_nats_make_them():
     assert f'"subjects":["$KV.{MARK}-1.>"]'.encode() in asked[0][1]
     assert b'"max_msgs_per_subject":1,"num_replicas":3,' in asked[0][1]
     assert b"placement" not in asked[0][1]
-    assert b'"allow_direct":true' in asked[0][1], "whether or not clients read so"
-    alone = run(ALL, made, cluster__replicas="1")
+    alone = run(ALL, made, cluster__replicas="1", client__directGet="true")
     assert b'"placement":{"tags":["server:n2"]}' in alone[1][1]
+    assert b'"allow_direct":true' in alone[1][1]
 
 
 def test_a_bucket_that_is_refused_ends_the_deployment():
