@@ -86,7 +86,7 @@ class CpuLoad(ResidentFault):
         self._cpu[node.name] = cpu
         pinned = run_program(node.host, self.program, {"pid": seen.pid, "pin": cpu})
         self._usual[node.name] = msgspec.json.decode(pinned, type=dict[str, list[int]])
-        return {"hogs": self.params.hogs, "cpu": cpu}
+        return {"hogs": self.params.hogs, "cpu": cpu, "usual": self._usual[node.name]}
 
     def in_force(self, name: str, now: ProcState) -> Fact:
         """Another loop gets no more of the processor than one of so many can, and the process runs nowhere else."""
