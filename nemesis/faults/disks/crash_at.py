@@ -56,11 +56,11 @@ class CrashAtFsync(PowerFailure):
     def act(self) -> None:
         """Let each disk wait for the k-th, and end what is left of a process that it killed."""
         self.on_all(lambda node: self._disks[node.name].write_canary(), "writing what must be lost")
-        self.on_all(self._crash_at, f"waiting for the {self.params.nth}th {self.word}")
+        what = f"waiting for the {self.params.nth}th {self.word}"
+        self.look_and_act(self.remember, lambda node, _: self._crash_at(node), what)
 
     def _crash_at(self, node: Node) -> None:
         disks = disks_of(node)
-        self.remember(node)
         for disk in disks:
             disk.ask("rule", _RULE, self.ops, 1, self.params.nth - 1, 1, "crash", 0, "*")
         deadline = Deadline(f"{node.name} to come to its {self.word} number {self.params.nth}", WAIT_S)
@@ -71,7 +71,6 @@ class CrashAtFsync(PowerFailure):
         except DeadlineError:
             self._disks[node.name].go_on()
             raise
-        before = self.before[node.name]
         self._act_on(node)
         self.before[node.name] = before
         self._seen[node.name] = max(int(disk.ask("rules").get(f"matched.{_RULE}", "0")) for disk in disks)
