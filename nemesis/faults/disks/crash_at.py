@@ -16,6 +16,7 @@ from cluster.cluster import Node
 from cluster.nodes.process_state import ProcState
 from nemesis.faults.disks.disk_fault import FSYNC, RENAME
 from nemesis.faults.disks.diskfs.mounts import disks_of
+from nemesis.faults.disks.file_pattern import EVERY, FilePattern, of_files
 from nemesis.faults.disks.power_failure import PowerFailure
 from nemesis.faults.fault import Fact, Scene
 
@@ -35,6 +36,12 @@ class CrashAtParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = "lost"
 
 
+class CrashAtFsyncParams(CrashAtParams, frozen=True, forbid_unknown_fields=True):
+    """At which one of which files."""
+
+    path: FilePattern = EVERY
+
+
 class CrashAtFsync(PowerFailure):
     """Killed at the k-th fsync, which was not done."""
 
@@ -43,7 +50,7 @@ class CrashAtFsync(PowerFailure):
     help: ClassVar[str] = (
         "kill {} exactly at the k-th fsync and lose what was not synced; start each again when the fault ends"
     )
-    Params: ClassVar[type[msgspec.Struct]] = CrashAtParams
+    Params: ClassVar[type[msgspec.Struct]] = CrashAtFsyncParams
     ops: ClassVar[int] = FSYNC
     word: ClassVar[str] = "fsync"
 
@@ -52,6 +59,7 @@ class CrashAtFsync(PowerFailure):
         super().__init__(scene)
         self._seen: dict[str, int] = {}
         self._loses = self.params.unsynced == "lost"
+        self._path: str = getattr(self.params, "path", EVERY)
 
     def act(self) -> None:
         """Let each disk wait for the k-th, and end what is left of a process that it killed."""
@@ -62,8 +70,9 @@ class CrashAtFsync(PowerFailure):
     def _crash_at(self, node: Node) -> None:
         disks = disks_of(node)
         for disk in disks:
-            disk.ask("rule", _RULE, self.ops, 1, self.params.nth - 1, 1, "crash", 0, "*")
-        deadline = Deadline(f"{node.name} to come to its {self.word} number {self.params.nth}", WAIT_S)
+            disk.ask("rule", _RULE, self.ops, 1, self.params.nth - 1, 1, "crash", 0, self._path)
+        what = f"{node.name} to come to its {self.word} number {self.params.nth}{of_files(self._path)}"
+        deadline = Deadline(what, WAIT_S)
         try:
             while not any(int(disk.ask("rules").get("crashed", "0")) for disk in disks):
                 deadline.check()
@@ -72,7 +81,6 @@ class CrashAtFsync(PowerFailure):
             self._disks[node.name].go_on()
             raise
         self._act_on(node)
-        self.before[node.name] = before
         self._seen[node.name] = max(int(disk.ask("rules").get(f"matched.{_RULE}", "0")) for disk in disks)
         if self._loses:
             self._lost[node.name] = self._disks[node.name].lose_unsynced(0)
@@ -87,7 +95,7 @@ class CrashAtFsync(PowerFailure):
     def _crashed(self, name: str, now: ProcState) -> Fact:
         good, said = self._gone(name, now, self._ended.get(name, "lives"))
         exact = self._seen.get(name, 0) >= self.params.nth
-        phrase = f"{said}, killed at its {self.word} number {self.params.nth}"
+        phrase = f"{said}, killed at its {self.word} number {self.params.nth}{of_files(self._path)}"
         if not (good and exact and self._loses):
             return good and exact, phrase
         lost, seen = self._disks[name].canary_lost()
@@ -108,6 +116,7 @@ class CrashAtRename(CrashAtFsync):
     """Killed at the k-th rename, which was not done."""
 
     name: ClassVar[str] = "crash-at-rename"
+    Params: ClassVar[type[msgspec.Struct]] = CrashAtParams
     verb: ClassVar[str] = "killed at a rename"
     help: ClassVar[str] = (
         "kill {} exactly at the k-th rename and lose what was not synced; start each again when the fault ends"
