@@ -125,7 +125,8 @@ def test_loops_end_with_their_harness_and_the_process_runs_where_it_could(machin
 
 def test_the_whole_session_of_a_stopped_process_goes_on(machine):
     os.killpg(machine.pid, 19)
-    own = [entry for entry in os.listdir("/proc") if entry.isdigit() and str(machine.pid) in watchdog.stat(entry)[2:4]]
+    entries = [path.name for path in Path("/proc").iterdir()]
+    own = [entry for entry in entries if entry.isdigit() and str(machine.pid) in watchdog.stat(entry)[2:4]]
 
     def states():
         return {watchdog.stat(pid)[0] for pid in own}
