@@ -181,7 +181,7 @@ def test_parameters_stand_before_the_roles(text, canonical, probability):
     [
         (
             "random-loss:probability=2",
-            "--nemesis random-loss:probability=2: probability 2: give a number above 0 and up",
+            "--nemesis random-loss:probability=2: probability 2: give a number from 0 and up",
         ),
         ("random-loss:probability=-0.1", "give a number from 0 and up to 1"),
         ("random-loss:probabilty=0.5", "no parameter 'probabilty'; did you mean probability?"),
