@@ -117,16 +117,15 @@ def test_500_datagrams_are_100_ms_later_give_or_take_10(up, tmp_path):
     pairs = (node["b1"], node["b2"]), (node["b2"], node["b1"]), (node["b1"], node["b3"])
     with Run(up, tmp_path, "leader-delay:delay_ms=100,jitter_ms=10@broker", 600) as run:
         in_force(run)
-        for look in range(3):  # a busy machine adds to the spread, also where nothing is delayed
+        for look in range(3):  # a busy machine is late, where something is delayed more than elsewhere
             *hit, beside = took_ms(*pairs)
-            for took in hit:
-                assert min(took) >= 90, "no datagram is earlier than asked for"
-                assert 90 <= median(took) - median(beside) <= 110
-            seen = [spread_ms(took) for took in hit]
-            assert min(seen) >= 5, "they are not all delayed alike"
-            if max(seen) <= 25 + spread_ms(beside):
+            assert min(map(min, hit)) >= 90, "no datagram is earlier than asked for"
+            assert min(map(spread_ms, hit)) >= 5, "they are not all delayed alike"
+            middle = [median(took) - median(beside) for took in hit]
+            if max(middle) <= 110 and max(map(spread_ms, hit)) <= 25 + spread_ms(beside):
                 break
-            assert look < 2, seen
+            assert look < 2, (middle, *map(spread_ms, hit))
+        assert min(middle) >= 90
         healed(run)
     after, usual = took_ms(pairs[0], pairs[2])
     assert abs(median(after) - median(usual)) < 10
