@@ -107,9 +107,9 @@ def took_ms(*pairs):
 
 
 def spread_ms(took):
-    """How far apart all but the quickest and the slowest twentieth are."""
-    twentieths = quantiles(took, n=20)
-    return twentieths[-1] - twentieths[0]
+    """How far apart the quickest and the slowest of the middle half are: 10 ms, if all values within 20 are as likely."""
+    quarters = quantiles(took, n=4)
+    return quarters[-1] - quarters[0]
 
 
 def test_500_datagrams_are_100_ms_later_give_or_take_10(up, tmp_path):
@@ -120,9 +120,9 @@ def test_500_datagrams_are_100_ms_later_give_or_take_10(up, tmp_path):
         for look in range(3):  # a busy machine is late, where something is delayed more than elsewhere
             *hit, beside = took_ms(*pairs)
             assert min(map(min, hit)) >= 90, "no datagram is earlier than asked for"
-            assert min(map(spread_ms, hit)) >= 5, "they are not all delayed alike"
+            assert min(map(spread_ms, hit)) >= 2, "they are not all delayed alike"
             middle = [median(took) - median(beside) for took in hit]
-            if max(middle) <= 110 and max(map(spread_ms, hit)) <= 25 + spread_ms(beside):
+            if max(middle) <= 110 and max(map(spread_ms, hit)) <= 16 + spread_ms(beside):
                 break
             assert look < 2, (middle, *map(spread_ms, hit))
         assert min(middle) >= 90
