@@ -22,6 +22,7 @@ from chaos.core.events import EventLog, Evidence, Fault, Note
 from cluster.cluster import Cluster
 from cluster.host import Host
 from cluster.leaders import Leads
+from nemesis.faults import act_times
 from nemesis.faults.active_faults import InForce
 from nemesis.faults.fault import NO_LOAD, READY_TIMEOUT_S, Load, Scene, on_each, one_line
 from nemesis.faults.fault import Fault as Injectable
@@ -302,7 +303,8 @@ class Nemesis:
         row, fault = injection.row, injection.fault
         self._emit(row, "inject", now_ns(), injection.targets)
         try:
-            fault.act()
+            with act_times.record() as times:
+                fault.act()
         except Exception as error:  # noqa: BLE001 - kept in the events; what was done in part is healed at once
             self._emit(row, "broke", now_ns(), injection.targets, note=one_line(error))
             return None, ""
@@ -315,7 +317,7 @@ class Nemesis:
         first = TimedVerification(fault.verify)
         injection.looks.append(first)
         in_time = self._wait(latest_ns, first.done)
-        self._emit(row, "active", active_ns, injection.targets, evidence=first.evidence())
+        self._emit(row, "active", active_ns, injection.targets, evidence=_spread(first.evidence(), times))
         if not (in_time and self._wait(end_ns - round(lead_s(row.duration_s, fault.last_look_s()) * NS_PER_S))):
             return None, _stopped_early(end_ns)
         if not first.done() or now_ns() >= latest_ns:
@@ -383,6 +385,13 @@ class Nemesis:
     def _note(self, text: str) -> None:
         with suppress(OSError):
             self._events.emit(Note(time_ns=now_ns(), name="nemesis", text=text))
+
+
+def _spread(evidence: Evidence, times: act_times.ActTimes) -> Evidence:
+    """Evidence that also says how far apart the nodes were acted on, where there were several."""
+    spread_ms = times.spread_ms()
+    more = {act_times.SPREAD: spread_ms} if spread_ms else {}
+    return msgspec.structs.replace(evidence, details=evidence.details | more)
 
 
 def _is_short(row: Row) -> bool:

@@ -6,10 +6,10 @@ probe program, it goes into the background and looks at a file that the harness 
 library; its one argument is JSON with the fields of ``Orders`` in ``cluster/hosts/ssh/heartbeat.py``.
 
 Silence is measured by this machine's monotonic clock, so neither a skewed clock nor one that jumps matters.
-After ``heal_after_s`` the run's chain goes and stopped processes of the run go on; if the harness comes back,
-the watch goes on too. After ``end_after_s`` what the run started is killed, and the watchdog ends. It also
-ends when the file is gone: the harness has cleaned up itself. It refuses to touch processes that do not carry
-the run's mark, but for letting the node's own process go on.
+After ``heal_after_s`` the run's chain goes, the programs of faults are asked to end, and then stopped processes of
+the run go on; if the harness comes back, the watch goes on too. After ``end_after_s`` what the run started is killed,
+and the watchdog ends. It also ends when the file is gone: the harness has cleaned up itself. It refuses to touch
+processes that do not carry the run's mark, but for letting the node's own process go on.
 """
 
 import json
@@ -20,6 +20,7 @@ import sys
 import time
 
 _ATTEMPTS = 5
+_PATIENCE_S = 10.0
 _MARK = "CHAOS_RUN"
 
 
@@ -72,9 +73,22 @@ class Watchdog:
                 self._log(f"packet filter chain {chain} is gone")
                 break
             self._log(f"clearing the packet filter: exit {done.returncode}: {done.stderr.decode(errors='replace')}")
+        self._end_programs()
         for pid in {*self._processes(), *self._adopted()}:
             send(pid, signal.SIGCONT)
         self._log("stopped processes go on")
+
+    def _end_programs(self) -> None:
+        """Ask the programs of faults to end, and wait: one of them may be what stops a process."""
+        left = self._programs()
+        for pid in left:
+            send(pid, signal.SIGTERM)
+        until = time.monotonic() + _PATIENCE_S
+        while left and time.monotonic() < until:
+            time.sleep(0.05)
+            left = [pid for pid in self._programs() if pid in left]
+        if left:
+            self._log(f"programs of faults did not end: {' '.join(map(str, left))}")
 
     def _end(self) -> None:
         self._heal()
@@ -84,18 +98,38 @@ class Watchdog:
                 send(pid, signal.SIGKILL)
             time.sleep(0.1)
             found = [pid for pid in self._processes() if pid in found]
+        for pid in self._adopted():  # only now is nothing left that could stop it again
+            send(pid, signal.SIGCONT)
         self._log("the run's processes are killed; the watch ends")
 
     def _adopted(self) -> list[int]:
-        """The node's process, if it is one that was there before the run and so carries no mark."""
+        """The node's process and its session, if it is one that was there before the run and so carries no mark."""
         try:
             with open(self.home + "/process.pid", encoding="ascii") as file:  # noqa: PTH123
                 pid, start = file.read().split()[:2]
-            with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:  # noqa: PTH123
-                same = file.read().rpartition(")")[2].split()[19] == start
-        except (OSError, ValueError, IndexError):
+        except (OSError, ValueError):
             return []
-        return [int(pid)] if same else []
+        if stat(pid)[19:20] != [start]:
+            return []
+        own = [entry for entry in os.listdir("/proc") if entry.isdigit() and pid in stat(entry)[2:4]]  # noqa: PTH208
+        return [int(entry) for entry in {pid, *own}]
+
+    def _programs(self) -> list[int]:
+        """The programs of faults that go on here: what a pid file says whose name is in the program's command line."""
+        marked, found = self._processes(), []
+        for name in os.listdir(self.home):  # noqa: PTH208
+            if name.startswith(".") and name.endswith(".pid"):
+                path = f"{self.home}/{name}"
+                try:
+                    with open(path, encoding="ascii") as file:  # noqa: PTH123
+                        pid = int(file.read())
+                    with open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123
+                        ours = path.encode() in file.read()
+                except (OSError, ValueError):
+                    continue
+                if ours and pid in marked:
+                    found.append(pid)
+        return found
 
     def _processes(self) -> list[int]:
         """Every process that the run started here, ourselves left out; zombies show no environment."""
@@ -111,6 +145,15 @@ class Watchdog:
                 if marked:
                     found.append(int(entry))
         return found
+
+
+def stat(pid: str) -> list[str]:
+    """The state of a process and what follows it in /proc; empty if it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:  # noqa: PTH123
+            return file.read().rpartition(")")[2].split()
+    except OSError:
+        return []
 
 
 def send(pid: int, number: signal.Signals) -> None:

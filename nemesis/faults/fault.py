@@ -13,13 +13,15 @@ from typing import Any, ClassVar, Final, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from chaos.core import waiting
-from chaos.core.clock import Deadline
+from chaos.core.clock import Deadline, now_ns
 from chaos.core.errors import ChaosError, DeadlineError
 from chaos.core.events import Evidence
 from chaos.core.fault_nature import Colour, Hits, Nature
 from cluster.cluster import Cluster, Relaunch
 from cluster.host import Capability, Host
 from nemesis.arming import Arming
+from nemesis.faults import act_times
+from nemesis.faults.act_times import Span
 from nemesis.faults.active_faults import InForce
 from nemesis.faults.params import NoParams
 from nemesis.targets.grudge import Grudge
@@ -268,11 +270,15 @@ def on_each(names: Iterable[str], action: Callable[[str], T], what: str, timeout
     deadline = Deadline(what, timeout_s)
     found: Outcomes[T] = Outcomes()
 
+    spans: dict[str, Span] = {}
+
     def attempt(name: str, outcomes: dict[str, T | Exception]) -> None:
+        began_ns = now_ns()
         try:
             outcomes[name] = action(name)
         except Exception as error:  # noqa: BLE001 - kept, and raised by ``check`` with its node's name
             outcomes[name] = error
+        spans[name] = Span(began_ns, now_ns())
 
     wanted = list(names)
     done: dict[str, T | Exception] = {}
@@ -281,6 +287,27 @@ def on_each(names: Iterable[str], action: Callable[[str], T], what: str, timeout
         thread.join(deadline.remaining_s())
     for name in wanted:
         found[name] = done.get(name, DeadlineError(f"waited {timeout_s:g} s for {what}"))
+    act_times.note(what, tuple(spans[name] for name in wanted if name in spans))
+    return found
+
+
+S = TypeVar("S")
+
+
+def look_then_act(
+    names: Iterable[str], look: Callable[[str], S], act: Callable[[str, S], T], what: str, timeout_s: float
+) -> Outcomes[T]:
+    """Look at all nodes at the same time, and once all have been looked at act on all at the same time.
+
+    A look takes as long as it takes: if each node were acted on after its own, they would be hit one after the other.
+    A node that could not be looked at is not acted on; the others are. ``act`` is given what the look found.
+    """
+    looks = on_each(names, look, f"a look before {what}", timeout_s)
+    seen = looks.good()
+    acted = on_each(seen, lambda name: act(name, seen[name]), what, timeout_s)
+    found: Outcomes[T] = Outcomes()
+    for name, one in looks.items():
+        found[name] = one if isinstance(one, Exception) else acted[name]
     return found
 
 

@@ -34,7 +34,7 @@ _BESIDE = """\
 
 What other tools do to networks, processes, clocks and disks, by their documentation, and what does the same here.
 OpenChaos runs `iptables`, `tc netem` and `kill`; Jepsen `iptables` and `tc netem`; Chaos Mesh `tc netem`, `ipset` and
-its own daemons. The column "also" names lazyfs and etcd's own robustness tests.
+its own daemons, on machines chaosd. The column "also" names lazyfs and etcd's own robustness tests.
 
 | what is done | OpenChaos | Jepsen | Chaos Mesh | also | here |
 | --- | --- | --- | --- | --- | --- |
@@ -49,14 +49,7 @@ BESIDE: Final = (
     ("a low priority", "no", "no", "no", "", "`priority`"),
     ("little memory", "no", "by hand", "load beside it", "", "`memory-limit`, `memory-load`"),
     ("few descriptors", "no", "no", "no", "", "`descriptor-limit`"),
-    (
-        "a limit of threads",
-        "no",
-        "no",
-        "no",
-        "",
-        "no: the kernel counts those of a user, not those of a process; `memory-limit` refuses new ones too",
-    ),
+    ("no new threads", "no", "no", "no", "", "`syscall-error:call=clone,errno=EAGAIN`"),
     (
         "system calls that fail or wait",
         "no",
@@ -84,6 +77,14 @@ BESIDE: Final = (
     ("twice, altered, out of order", "no", "yes", "yes", "", "`duplicate`, `corrupt`, `reorder`"),
     ("wrong bytes that reach a process", "no", "no", "no", "", "`corrupt:checksum=right`"),
     ("a rate", "no", "yes", "yes", "", "`throttle`"),
+    (
+        "a flood of traffic",
+        "no",
+        "no",
+        "chaosd",
+        "",
+        "no: it would slow the harness on the same machine as well; `throttle` leaves as little of a link",
+    ),
     ("connections reset, refused, cut", "no", "no", "HTTP only", "", "`reset`, `refuse`, `cut-after`"),
     ("HTTP requests answered wrongly", "no", "no", "yes", "", "no: systems here speak protocols of their own"),
     ("only new connections, large packets, a port", "no", "no", "no", "", "`syn-drop`, `large-drop`, `block-port`"),
@@ -95,6 +96,14 @@ BESIDE: Final = (
         "",
         "`blackhole`, `wrong-arp`, `mtu`, `port-exhaustion`",
     ),
+    (
+        "a port of a node's that another program has",
+        "no",
+        "no",
+        "chaosd",
+        "",
+        "no: only a node that starts meets it, and then does not serve, as after `kill`",
+    ),
     ("a full table of connections or backlog", "no", "no", "no", "", "`conntrack`, `backlog`"),
     ("names that do not resolve, or wrongly", "no", "no", "yes", "", "no: every system here is told addresses"),
     ("another time", "no", "yes, of the machine", "yes", "", "`clock-jump`"),
@@ -103,6 +112,25 @@ BESIDE: Final = (
     ("clocks that disagree", "no", "yes, of the machine", "by hand", "", "`clock-offset`"),
     ("what was not synced is gone", "no", "by lazyfs", "no", "lazyfs; etcd by it", "`power-failure`"),
     ("a crash at an operation on files", "no", "by lazyfs", "no", "lazyfs", "`crash-at-fsync`, `crash-at-rename`"),
+    (
+        "the same at files of a pattern",
+        "no",
+        "by lazyfs",
+        "no",
+        "lazyfs",
+        "`crash-at-fsync:path=*.wal`",
+    ),
+    (
+        "the same at other operations, and after an operation",
+        "no",
+        "by lazyfs",
+        "no",
+        "lazyfs",
+        (
+            "no: `crash-at-fsync` and `crash-at-rename` come before the k-th is done; only these two make anything "
+            "durable or visible, so the disk is as before one of them also when a crash comes after or elsewhere"
+        ),
+    ),
     (
         "writes that are torn or out of order",
         "no",
@@ -127,6 +155,36 @@ BESIDE: Final = (
         "",
         "`disk-error`, `disk-slow`, `disk-stall`",
     ),
+    (
+        "the same by kind of operation, and by path",
+        "no",
+        "no",
+        "yes",
+        "lazyfs",
+        (
+            "`disk-error:op=write,path=*.wal`, `disk-slow`, `disk-stall`, `disk-short-write`; "
+            "`syscall-error` by kind alone"
+        ),
+    ),
+    (
+        "wrong bytes in what a running process reads or writes",
+        "no",
+        "no",
+        "yes",
+        "",
+        (
+            "no: most of what a process reads again comes from the kernel's memory, past any file system; `bit-flip` "
+            "damages what was written before the next start reads it"
+        ),
+    ),
+    (
+        "other programs that load the disk",
+        "no",
+        "no",
+        "chaosd",
+        "",
+        "no: hosts share their disk with the harness; `disk-slow` is what a process sees of it",
+    ),
     ("a full disk, a read-only one", "no", "by CharybdeFS", "by filling it", "", "`disk-full`, `disk-read-only`"),
     (
         "other owners, modes, sizes of files",
@@ -147,7 +205,18 @@ BESIDE: Final = (
         "etcd, by failpoints",
         "`transfer-leadership`, `compact`, `defragment`, `snapshot`",
     ),
-    ("another version on some nodes", "no", "no", "no", "etcd", "`change-version`"),
+    ("another patch release on some nodes", "no", "no", "no", "etcd", "`change-version`"),
+    (
+        "another minor version, and back",
+        "no",
+        "no",
+        "no",
+        "etcd",
+        (
+            "no: a fault must be undone, and an older minor version may not read what a newer one wrote; "
+            "`change-version` keeps to patch releases"
+        ),
+    ),
     ("another setting on some nodes", "no", "by hand", "no", "", "`change-setting`"),
     (
         "points in the source that panic or sleep",
@@ -155,9 +224,31 @@ BESIDE: Final = (
         "no",
         "JVM, kernel",
         "etcd",
-        "no: a build of its own is needed; `crash-at-fsync` and `syscall-delay` hit any",
+        (
+            "etcd's own by `--set build.gofail=true` and `--set gofail.failpoints=…`; without a build of its own "
+            "`crash-at-fsync` and `syscall-delay` hit any system"
+        ),
     ),
     ("clients that crash", "no", "yes", "no", "", "`client-crash`"),
+    (
+        "Kafka topics filled, flooded, unreadable",
+        "no",
+        "no",
+        "chaosd",
+        "",
+        "`disk-full`, `load-step`, `disk-error`, `disk-read-only`",
+    ),
+    (
+        "Redis sentinels stopped or restarted, a small memory, keys that expire or are missing",
+        "no",
+        "no",
+        "chaosd",
+        "",
+        (
+            "`stop` and `restart`, of what the harness starts; `load-step`; no expiry by others: a history that does "
+            "not know of a change cannot be judged"
+        ),
+    ),
     ("clients that all connect again at once", "no", "no", "no", "", "`reconnect-storm`"),
     (
         "machines and volumes of a cloud",

@@ -146,7 +146,7 @@ def described() -> list[tuple[str, str]]:
 
 
 def _params_help(entry: Entry) -> str:
-    """``; probability=0.8: a number above 0 and up to 1``, ``; by=link: link or node``."""
+    """``; probability=0.8: a number from 0 and up to 1``, ``; by=link: link or node``."""
     if entry.fault is None:
         return ""
     known = params.params_of(entry.how.Params)

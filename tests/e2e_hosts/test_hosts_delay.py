@@ -1,11 +1,14 @@
 """Delay on hosts: as nodes and clients feel it, what it leaves alone, what becomes of it without its program."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
+from statistics import median, quantiles
 
 import pytest
 from host_support import BACKENDS
 from leading import subjects_of
 from test_hosts_nemesis import KINDS, SPECS, Run, cluster_up, healed, in_force
+from test_hosts_packets import until_there
 
 from cluster.network import packet_filter
 from nemesis.plan.sequence import Step, Steps, plan_steps
@@ -40,6 +43,28 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as port:
         port.sendto(b"%d" % number, (sys.argv[1], 7002))
         time.sleep(0.001)
 """
+TIMED = 500
+# How long each datagram was under way, in ms: the hosts of a test have the monotonic clock of one kernel.
+HEAR_TIMED = """
+import json, socket, sys, time
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as port:
+    port.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+    port.bind(("", int(sys.argv[1])))
+    open(f"hears-{sys.argv[1]}", "w").close()
+    port.settimeout(30)
+    took = []
+    while len(took) < int(sys.argv[2]):
+        sent_ns = int(port.recv(100))
+        took.append((time.monotonic_ns() - sent_ns) / 1e6)
+print(json.dumps(took))
+"""
+SAY_TIMED = """
+import socket, sys, time
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as port:
+    for _ in range(int(sys.argv[3])):
+        port.sendto(b"%d" % time.monotonic_ns(), (sys.argv[1], int(sys.argv[2])))
+        time.sleep(0.01)
+"""
 ALIVE = 'cat "$1"/.delay-*.pid 2>/dev/null | while read -r pid; do [ ! -d "/proc/$pid" ] || echo "$pid"; done'
 KILL = 'kill -KILL $(cat "$1"/.delay-*.pid)'
 
@@ -62,6 +87,48 @@ def programs(cluster):
 def connect_ms(source, node):
     """The quickest of five connections, which takes a round trip."""
     return float(source.run("python3", "-I", "-S", "-c", CONNECTS, node.host.address, timeout_s=60).text)
+
+
+def took_ms(*pairs):
+    """How long each of 500 datagrams was under way, of each pair of hosts; all are sent at the same time."""
+
+    def one(at):
+        (source, target), port = pairs[at], str(7003 + at)
+        with ThreadPoolExecutor(1) as pool:
+            argv = ("python3", "-I", "-S", "-c", HEAR_TIMED, port, str(TIMED))
+            heard = pool.submit(lambda: target.run(*argv, timeout_s=90).check().text)
+            until_there(target, f"hears-{port}")
+            argv = ("python3", "-I", "-S", "-c", SAY_TIMED, target.address, port, str(TIMED))
+            source.run(*argv, timeout_s=60).check()
+            return json.loads(heard.result())
+
+    with ThreadPoolExecutor(len(pairs)) as pool:
+        return list(pool.map(one, range(len(pairs))))
+
+
+def spread_ms(took):
+    """How far apart the quickest and the slowest of the middle half are: 10 ms, if all values within 20 are as likely."""
+    quarters = quantiles(took, n=4)
+    return quarters[-1] - quarters[0]
+
+
+def test_500_datagrams_are_100_ms_later_give_or_take_10(up, tmp_path):
+    node = {name: one.host for name, one in up[0].nodes.items()}
+    pairs = (node["b1"], node["b2"]), (node["b2"], node["b1"]), (node["b1"], node["b3"])
+    with Run(up, tmp_path, "leader-delay:delay_ms=100,jitter_ms=10@broker", 600) as run:
+        in_force(run)
+        for look in range(3):  # a busy machine is late, where something is delayed more than elsewhere
+            *hit, beside = took_ms(*pairs)
+            assert min(map(min, hit)) >= 90, "no datagram is earlier than asked for"
+            assert min(map(spread_ms, hit)) >= 2, "they are not all delayed alike"
+            middle = [median(took) - median(beside) for took in hit]
+            if max(middle) <= 110 and max(map(spread_ms, hit)) <= 16 + spread_ms(beside):
+                break
+            assert look < 2, (middle, *map(spread_ms, hit))
+        assert min(middle) >= 90
+        healed(run)
+    after, usual = took_ms(pairs[0], pairs[2])
+    assert abs(median(after) - median(usual)) < 10
 
 
 def test_every_link_of_the_targets_is_late_each_way_and_no_other(up, tmp_path):

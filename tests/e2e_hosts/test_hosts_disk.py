@@ -165,6 +165,100 @@ def test_half_of_a_write_is_written_and_said_to_be(up, tmp_path):
         healed(run)
 
 
+# Of each file how many of eight bytes a write took, how the sync of it went, and how long both took.
+WRITE_EACH = """
+import json, os, sys, time
+os.makedirs("sub", exist_ok=True)
+def tried(name):
+    fd, began = os.open(name, os.O_RDWR | os.O_CREAT), time.monotonic()
+    wrote = os.write(fd, b"12345678")
+    try:
+        os.fsync(fd)
+        said = 0
+    except OSError as error:
+        said = error.errno
+    return wrote, said, time.monotonic() - began
+print(json.dumps([tried(name) for name in sys.argv[1:]]))
+"""
+
+
+def tried(node, *names):
+    return json.loads(python(node, WRITE_EACH, *names))
+
+
+@pytest.mark.parametrize(
+    ("nemesis", "is_hit"),
+    [
+        ("disk-error", lambda one: one[1] == errno.EIO),
+        ("disk-short-write:share=1", lambda one: one[0] == 4),
+        ("disk-slow:delay_ms=300", lambda one: one[2] >= 0.6),
+    ],
+)
+def test_only_files_like_the_pattern_are_hit(nemesis, is_hit, up, tmp_path):
+    hit = up[0].nodes["b2"]
+    join = "," if ":" in nemesis else ":"
+    with fault(up, tmp_path, f"leader-{nemesis}{join}path=*.wal") as run:
+        in_force(run)
+        assert [is_hit(one) for one in tried(hit, "a.wal", "sub/b.wal", "a.log", "sub/wal")] == [
+            True,
+            True,
+            False,
+            False,
+        ]
+        assert not any(is_hit(one) for one in tried(up[0].nodes["b1"], "a.wal"))
+        healed(run)
+    assert not any(is_hit(one) for one in tried(hit, "a.wal", "sub/b.wal"))
+
+
+def test_syncs_of_files_like_the_pattern_stall_and_no_other(up, tmp_path):
+    hit = up[0].nodes["b2"]
+    with fault(up, tmp_path, "leader-disk-stall:path=*.wal") as run:
+        in_force(run)
+        ended = threading.Event()
+        thread = threading.Thread(target=lambda: (tried(hit, "a.wal"), ended.set()))
+        thread.start()
+        assert tried(hit, "a.log")[0][:2] == [8, 0]
+        assert not ended.wait(1)
+        healed(run)
+        assert ended.wait(20)
+        thread.join()
+
+
+@pytest.mark.parametrize(("pattern", "lasts"), [("lo?", True), ("*.nowhere", False)])
+def test_a_pattern_is_proven_only_if_files_like_it_were_hit(pattern, lasts, up, tmp_path):
+    with fault(up, tmp_path, f"leader-disk-error:path={pattern}") as run:
+        in_force(run)
+        (injection,) = run.nemesis._unhealed
+        seen = injection.fault.verify_still()
+        assert seen.proven == lasts, seen
+        assert seen.summary.endswith(f" operations on files like {pattern} were hit")
+        assert (f", 0 operations on files like {pattern} " in seen.summary) != lasts
+        healed(run)
+
+
+def test_a_pattern_that_would_hit_the_file_of_the_probe_is_refused(up, tmp_path):
+    with fault(up, tmp_path, "leader-disk-error:path=.chaos*", 30) as run:
+        assert "a file of ours for the proof" in run.await_stage("broke").note
+        run.stop.set()
+        assert run.finish()[-1].evidence.proven
+
+
+@pytest.mark.parametrize(("pattern", "comes"), [("lo?", True), ("mark*", False)])
+def test_a_node_is_killed_at_the_kth_sync_of_files_like_the_pattern(pattern, comes, tmp_path):
+    with (
+        nodes_up(tmp_path, SERVER) as up,
+        fault(up, tmp_path, f"leader-crash-at-fsync:path={pattern},nth=2", 60) as run,
+    ):
+        if comes:
+            assert f"killed at its fsync number 2 of files like {pattern}" in in_force(run).evidence.summary
+            assert process.state(up[0].nodes["b2"]).gone
+            healed(run)
+        else:
+            assert f"to come to its fsync number 2 of files like {pattern}" in run.await_stage("broke").note
+            run.stop.set()
+            assert run.finish()[-1].evidence.proven
+
+
 @pytest.mark.parametrize("nemesis", ["disk-error:share=0", "disk-short-write:share=0"])
 def test_at_zero_nothing_happens_and_it_is_not_proven(nemesis, up, tmp_path):
     cluster, _ = up

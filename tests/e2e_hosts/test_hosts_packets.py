@@ -189,7 +189,7 @@ def test_bursts(up, tmp_path):
     assert 6 <= (SENT - len(heard)) / gaps <= 24
 
 
-@pytest.mark.parametrize("fault", ["duplicate", "corrupt", "reorder", "burst-loss"])
+@pytest.mark.parametrize("fault", ["loss", "loss-in", "loss-out", "duplicate", "corrupt", "reorder", "burst-loss"])
 def test_at_0_nothing_is_done_and_nothing_is_proven(up, tmp_path, fault):
     cluster, _ = up
     with Run(up, tmp_path, f"leader-{fault}:probability=0@broker", 6) as run:

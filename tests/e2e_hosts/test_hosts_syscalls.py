@@ -36,6 +36,19 @@ while True:
     time.sleep(0.01)
 """
 FRAGILE = SERVER.replace(b"said = error.errno", b"raise")
+# Starts a thread in turn and prints what became of it.
+SPAWNS = b"""
+import errno, json, threading, time
+print("serving", flush=True)
+while True:
+    said = 0
+    try:
+        threading.Thread(target=int).start()
+    except RuntimeError:
+        said = errno.EAGAIN
+    print(json.dumps(["thread", said, 0]), flush=True)
+    time.sleep(0.01)
+"""
 CALLS = Supervised(frozenset({"fsync", "fdatasync", "rename"}))
 
 
@@ -140,6 +153,18 @@ def test_at_zero_nothing_happens_and_it_is_not_proven(nemesis, up, tmp_path):
         assert set(errors(hit, "fsync")) == {0}
         run.stop.set()
         assert run.finish()[-1].evidence.proven
+
+
+def test_a_process_gets_no_new_threads(tmp_path):
+    with nodes_up(tmp_path, SPAWNS, arming=Supervised(frozenset({"clone"}))) as up:
+        hit, other = up[0].nodes["b2"], up[0].nodes["b1"]
+        assert set(errors(hit, "thread")) == {0}
+        with fault(up, tmp_path, "leader-syscall-error:call=clone,errno=EAGAIN") as run:
+            in_force(run)
+            assert set(errors(hit, "thread")) == {errno.EAGAIN}
+            assert set(errors(other, "thread")) == {0}
+            healed(run)
+        assert set(errors(hit, "thread")) == {0}
 
 
 def test_a_node_that_makes_no_such_call_was_not_hit(tmp_path):

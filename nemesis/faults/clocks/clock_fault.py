@@ -10,7 +10,6 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import ClassVar, Final
 
-from chaos.core.errors import DeployError
 from chaos.core.events import Evidence
 from chaos.core.fault_nature import Colour, Hits
 from chaos.core.node_notes import ENDED
@@ -68,13 +67,11 @@ class ClockFault(ProcessFault):
     def act(self) -> None:
         """Move the clocks of all targets at once."""
 
-        def move(node: Node) -> None:
-            if not self.remember(node).alive:
-                raise DeployError("has no process")
+        def move(node: Node, _seen: ProcState) -> None:
             if (shift := self.shift(node.name)) is not None:
                 mover.move(node.host, self._token, shift)
 
-        self.on_all(move, "moving the clock")
+        self.look_and_act(self.remember_alive, move, "moving the clock")
 
     def verify(self) -> Evidence:
         """Every process of each target is told the other time, and the same monotonic time as before."""

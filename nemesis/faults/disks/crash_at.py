@@ -16,6 +16,7 @@ from cluster.cluster import Node
 from cluster.nodes.process_state import ProcState
 from nemesis.faults.disks.disk_fault import FSYNC, RENAME
 from nemesis.faults.disks.diskfs.mounts import disks_of
+from nemesis.faults.disks.file_pattern import EVERY, FilePattern, of_files
 from nemesis.faults.disks.power_failure import PowerFailure
 from nemesis.faults.fault import Fact, Scene
 
@@ -35,6 +36,12 @@ class CrashAtParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = "lost"
 
 
+class CrashAtFsyncParams(CrashAtParams, frozen=True, forbid_unknown_fields=True):
+    """At which one of which files."""
+
+    path: FilePattern = EVERY
+
+
 class CrashAtFsync(PowerFailure):
     """Killed at the k-th fsync, which was not done."""
 
@@ -43,7 +50,7 @@ class CrashAtFsync(PowerFailure):
     help: ClassVar[str] = (
         "kill {} exactly at the k-th fsync and lose what was not synced; start each again when the fault ends"
     )
-    Params: ClassVar[type[msgspec.Struct]] = CrashAtParams
+    Params: ClassVar[type[msgspec.Struct]] = CrashAtFsyncParams
     ops: ClassVar[int] = FSYNC
     word: ClassVar[str] = "fsync"
 
@@ -52,18 +59,20 @@ class CrashAtFsync(PowerFailure):
         super().__init__(scene)
         self._seen: dict[str, int] = {}
         self._loses = self.params.unsynced == "lost"
+        self._path: str = getattr(self.params, "path", EVERY)
 
     def act(self) -> None:
         """Let each disk wait for the k-th, and end what is left of a process that it killed."""
         self.on_all(lambda node: self._disks[node.name].write_canary(), "writing what must be lost")
-        self.on_all(self._crash_at, f"waiting for the {self.params.nth}th {self.word}")
+        what = f"waiting for the {self.params.nth}th {self.word}"
+        self.look_and_act(self.remember, lambda node, _: self._crash_at(node), what)
 
     def _crash_at(self, node: Node) -> None:
         disks = disks_of(node)
-        self.remember(node)
         for disk in disks:
-            disk.ask("rule", _RULE, self.ops, 1, self.params.nth - 1, 1, "crash", 0, "*")
-        deadline = Deadline(f"{node.name} to come to its {self.word} number {self.params.nth}", WAIT_S)
+            disk.ask("rule", _RULE, self.ops, 1, self.params.nth - 1, 1, "crash", 0, self._path)
+        what = f"{node.name} to come to its {self.word} number {self.params.nth}{of_files(self._path)}"
+        deadline = Deadline(what, WAIT_S)
         try:
             while not any(int(disk.ask("rules").get("crashed", "0")) for disk in disks):
                 deadline.check()
@@ -71,9 +80,7 @@ class CrashAtFsync(PowerFailure):
         except DeadlineError:
             self._disks[node.name].go_on()
             raise
-        before = self.before[node.name]
         self._act_on(node)
-        self.before[node.name] = before
         self._seen[node.name] = max(int(disk.ask("rules").get(f"matched.{_RULE}", "0")) for disk in disks)
         if self._loses:
             self._lost[node.name] = self._disks[node.name].lose_unsynced(0)
@@ -88,7 +95,7 @@ class CrashAtFsync(PowerFailure):
     def _crashed(self, name: str, now: ProcState) -> Fact:
         good, said = self._gone(name, now, self._ended.get(name, "lives"))
         exact = self._seen.get(name, 0) >= self.params.nth
-        phrase = f"{said}, killed at its {self.word} number {self.params.nth}"
+        phrase = f"{said}, killed at its {self.word} number {self.params.nth}{of_files(self._path)}"
         if not (good and exact and self._loses):
             return good and exact, phrase
         lost, seen = self._disks[name].canary_lost()
@@ -109,6 +116,7 @@ class CrashAtRename(CrashAtFsync):
     """Killed at the k-th rename, which was not done."""
 
     name: ClassVar[str] = "crash-at-rename"
+    Params: ClassVar[type[msgspec.Struct]] = CrashAtParams
     verb: ClassVar[str] = "killed at a rename"
     help: ClassVar[str] = (
         "kill {} exactly at the k-th rename and lose what was not synced; start each again when the fault ends"

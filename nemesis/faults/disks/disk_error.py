@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from nemesis.faults.disks.disk_fault import FSYNC, READ, WRITE, DiskFault, Order, Probed, bounds
+from nemesis.faults.disks.file_pattern import EVERY, FilePattern
 from nemesis.faults.fault import Fact
 
 _EIO: Final = str(errno.EIO)
@@ -23,6 +24,7 @@ class DiskErrorParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     op: Annotated[tuple[Op, ...], Meta(description="which operations fail")] = ("fsync",)
     share: Annotated[float, Meta(ge=0, le=1, description="share of these that fail; 0 does nothing")] = 1.0
+    path: FilePattern = EVERY
 
 
 class DiskError(DiskFault):
@@ -34,10 +36,10 @@ class DiskError(DiskFault):
     Params: ClassVar[type[msgspec.Struct]] = DiskErrorParams
     probes: ClassVar[int] = 100
 
-    def orders(self) -> tuple[Order, ...]:
-        """One rule for each kind of operation."""
-        share = self.params.share
-        return tuple(Order(_OPS[word], "error", errno.EIO, share) for word in self.params.op) if share > 0 else ()
+    def order(self) -> Order | None:
+        """One rule for all kinds of operations."""
+        share, ops = self.params.share, sum(_OPS[word] for word in self.params.op)
+        return Order(ops, "error", errno.EIO, share) if share > 0 else None
 
     def judge(self, seen: Probed, usual: Probed) -> Fact:  # noqa: ARG002 - nothing of before matters
         """Of each kind a share fails that can be one of what was asked for; none of a kind that was not."""

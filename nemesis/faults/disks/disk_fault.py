@@ -1,10 +1,12 @@
 """What faults share that do something to operations on a node's disk: rules put in place, proven by a probe, removed.
 
-The rules are those of our file system beneath the node's data folders (``mounts``). The probe is a plain program
-on the host that writes, syncs and reads a file there, and knows of no rule. A node whose process ended because of what
-its disk did is started again at the fault's end.
+The rules are those of our file system beneath the node's data folders (``mounts``). The probe is a plain program on
+the host that writes, syncs and reads a file there, and knows of no rule. Where only some files are hit, a second rule
+hits that file, and at the last look an operation on one of the files that are meant must have been hit. A node whose
+process ended because of what its disk did is started again at the fault's end.
 """
 
+import fnmatch
 import json
 import secrets
 from abc import abstractmethod
@@ -25,6 +27,7 @@ from nemesis.faults.bring_back import Restarts
 from nemesis.faults.disks.diskfs import disk_probe, mounts
 from nemesis.faults.disks.diskfs.disk_checks import NodeDisks
 from nemesis.faults.disks.diskfs.mounts import TIMEOUT_S, Disk, disks_of
+from nemesis.faults.disks.file_pattern import EVERY
 from nemesis.faults.fault import Fact, Fault, Scene, on_each
 from nemesis.faults.processes.process_fault import ACTION_TIMEOUT_S
 from nemesis.proof import evidence
@@ -104,7 +107,8 @@ class DiskFault(Fault):
         super().__init__(scene)
         self._nodes: dict[str, Node] = {name: scene.cluster.nodes[name] for name in scene.targets.names}
         self._token = f"{secrets.randbits(40):010x}"
-        self._id = secrets.randbelow(_RULE_IDS)
+        self._id = 2 * secrets.randbelow(_RULE_IDS)
+        self._path: str = getattr(self.params, "path", EVERY)
         self._usual: dict[str, Probed] = {}
         self._restarts = Restarts(scene.cluster.run_id, scene.serve_within_s)
         self._wait_s = scene.serve_within_s + ACTION_TIMEOUT_S
@@ -115,8 +119,8 @@ class DiskFault(Fault):
         return mounts.obstacle(host)
 
     @abstractmethod
-    def orders(self) -> tuple[Order, ...]:
-        """The rules, for each disk alike."""
+    def order(self) -> Order | None:
+        """The rule, for each disk alike; None if nothing is to be done."""
 
     @abstractmethod
     def judge(self, seen: Probed, usual: Probed) -> Fact:
@@ -124,6 +128,11 @@ class DiskFault(Fault):
 
     def act(self) -> None:
         """Look how each disk is, and put the rules in place."""
+        own = _canary(self._token)
+        if self._path != EVERY and fnmatch.fnmatchcase(own, self._path):
+            raise DeployError(
+                f"path {self._path}: a file of ours for the proof, {own}, is like that too; say more of it"
+            )
 
         def put(name: str) -> None:
             for disk in disks_of(self._nodes[name]):
@@ -133,28 +142,44 @@ class DiskFault(Fault):
             self._usual[name] = self._probe(name)
 
         def rule(name: str) -> None:
+            if (one := self.order()) is None:
+                return
+            words = (one.ops, f"{one.share:f}", one.skip, one.times, one.action, one.value)
             for disk in disks_of(self._nodes[name]):
-                for one in self.orders():
-                    words = (one.ops, f"{one.share:f}", one.skip, one.times, one.action, one.value, "*")
-                    disk.ask("rule", self._id, *words)
+                disk.ask("rule", self._id, *words, self._path)
+                if self._path != EVERY:
+                    disk.ask("rule", self._id + 1, *words, own)
 
         on_each(self._nodes, put, "a look at the disk", ACTION_TIMEOUT_S).check("looking at the disk")
         on_each(self._nodes, rule, "rules for the disk", ACTION_TIMEOUT_S).check("changing what the disk does")
 
     def verify(self) -> Evidence:
         """Write, sync and read on each disk, and count what comes of it."""
-        return self._look(lambda name: self.judge(self._probe(name), self._usual[name]))
+        return self._look(self._in_force)
 
     def verify_still(self) -> Evidence:
-        """Look at the same."""
-        return self.verify()
+        """Look at the same; where only some files are meant, whether an operation on one was hit."""
+        return self._look(self._still_in_force)
+
+    def _in_force(self, name: str) -> Fact:
+        """Whether the probe sees the fault."""
+        return self.judge(self._probe(name), self._usual[name])
+
+    def _still_in_force(self, name: str) -> Fact:
+        good, said = self._in_force(name)
+        if self._path == EVERY:
+            return good, said
+        told = [disk.ask("rules") for disk in disks_of(self._nodes[name])]
+        hits = sum(int(one.get(f"hit.{self._id}", "0")) for one in told)
+        return good and hits > 0, f"{said}, {hits} operations on files like {self._path} were hit"
 
     def heal(self) -> None:
         """Remove the rules, and start a process that has ended."""
 
         def mend(name: str) -> None:
             for disk in disks_of(self._nodes[name]):
-                disk.ask("unrule", self._id)
+                for one in (self._id, self._id + 1):
+                    disk.ask("unrule", one)
                 disk.host.run("rm", "-f", self._file(disk), f"{self._file(disk)}-beside", timeout_s=TIMEOUT_S)
             if not process.state(self._nodes[name]).alive:
                 self._restarts.bring_back(self._nodes[name])
@@ -184,7 +209,7 @@ class DiskFault(Fault):
         return evidence.each_node(facts.facts(lambda _name, one: one))
 
     def _file(self, disk: Disk) -> str:
-        return f"{disk.folder}/.chaos-canary-{self._token}"
+        return f"{disk.folder}/{_canary(self._token)}"
 
     def _probe(self, name: str) -> Probed:
         """What a program sees of the node's first disk."""
@@ -197,6 +222,11 @@ class DiskFault(Fault):
             return msgspec.json.decode(done.check(f"{name}: probing its disk").stdout, type=Probed)
         except msgspec.DecodeError:
             raise DeployError(f"{name}: the probe of its disk said {done.stdout[:100]!r}") from None
+
+
+def _canary(token: str) -> str:
+    """The path of a fault's own file in a data folder."""
+    return f".chaos-canary-{token}"
 
 
 def bounds(share: float, count: int) -> tuple[int, int]:

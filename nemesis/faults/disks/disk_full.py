@@ -16,9 +16,9 @@ class DiskFull(DiskFault):
     verb: ClassVar[str] = "without room on its disk"
     help: ClassVar[str] = "make the disk of {} full: writes fail with ENOSPC"
 
-    def orders(self) -> tuple[Order, ...]:
+    def order(self) -> Order:
         """What takes room fails."""
-        return (Order(WRITE | CREATE, "error", errno.ENOSPC),)
+        return Order(WRITE | CREATE, "error", errno.ENOSPC)
 
     def judge(self, seen: Probed, usual: Probed) -> Fact:
         """All writes fail, and nothing is free where something was."""

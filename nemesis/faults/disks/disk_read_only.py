@@ -27,10 +27,10 @@ class DiskReadOnly(DiskFault):
     verb: ClassVar[str] = "with a disk that is read-only"
     help: ClassVar[str] = "make the disk of {} read-only: writes fail with EROFS, also to files that are open"
 
-    def orders(self) -> tuple[Order, ...]:
+    def order(self) -> Order:
         """What changes anything fails."""
         changes = WRITE | CREATE | RENAME | UNLINK | TRUNCATE | OPEN_TO_WRITE | ATTRIBUTES
-        return (Order(changes, "error", errno.EROFS),)
+        return Order(changes, "error", errno.EROFS)
 
     def judge(self, seen: Probed, usual: Probed) -> Fact:  # noqa: ARG002 - nothing of before matters
         """All writes fail, all reads work."""

@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from nemesis.faults.disks.disk_fault import WRITE, DiskFault, Order, Probed, bounds
+from nemesis.faults.disks.file_pattern import EVERY, FilePattern
 from nemesis.faults.fault import Fact
 
 
@@ -13,6 +14,7 @@ class DiskShortWriteParams(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
     """How many."""
 
     share: Annotated[float, Meta(ge=0, le=1, description="share of the writes that are cut short")] = 0.1
+    path: FilePattern = EVERY
 
 
 class DiskShortWrite(DiskFault):
@@ -24,9 +26,9 @@ class DiskShortWrite(DiskFault):
     Params: ClassVar[type[msgspec.Struct]] = DiskShortWriteParams
     probes: ClassVar[int] = 100
 
-    def orders(self) -> tuple[Order, ...]:
+    def order(self) -> Order | None:
         """Writes are cut short."""
-        return (Order(WRITE, "short", share=self.params.share),) if self.params.share > 0 else ()
+        return Order(WRITE, "short", share=self.params.share) if self.params.share > 0 else None
 
     def judge(self, seen: Probed, usual: Probed) -> Fact:  # noqa: ARG002 - nothing of before matters
         """A share of the writes is short that can be the one that was asked for."""

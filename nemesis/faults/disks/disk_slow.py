@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from nemesis.faults.disks.disk_fault import FSYNC, READ, WRITE, DiskFault, Order, Probed
+from nemesis.faults.disks.file_pattern import EVERY, FilePattern
 from nemesis.faults.fault import Fact
 
 
@@ -15,6 +16,7 @@ class DiskSlowParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     delay_ms: Annotated[
         float, Meta(ge=1, le=5_000, description="how much longer an operation takes", extra={"unit": "ms"})
     ] = 100.0
+    path: FilePattern = EVERY
 
 
 class DiskSlow(DiskFault):
@@ -27,9 +29,9 @@ class DiskSlow(DiskFault):
     restarts: ClassVar[bool] = False
     probes: ClassVar[int] = 1
 
-    def orders(self) -> tuple[Order, ...]:
+    def order(self) -> Order:
         """Each waits."""
-        return (Order(READ | WRITE | FSYNC, "delay", round(self.params.delay_ms * 1e3)),)
+        return Order(READ | WRITE | FSYNC, "delay", round(self.params.delay_ms * 1e3))
 
     def judge(self, seen: Probed, usual: Probed) -> Fact:
         """Each kind takes at least that much longer than the delay alone, and failed nowhere."""

@@ -33,7 +33,8 @@ class StaleDisk(Damage):
 
     def act(self) -> None:
         """Copy while the targets are down, let them run on, end them, and put the copies back."""
-        self.on_all(self._copy_and_go_on, "copying the disk", self._wait_s + COPY_TIMEOUT_S)
+        timeout_s = self._wait_s + COPY_TIMEOUT_S
+        self.look_and_act(self.remember, lambda node, _: self._copy_and_go_on(node), "copying the disk", timeout_s)
         Deadline("the disk to grow old", self.params.age_s).wait()
         super().act()
 

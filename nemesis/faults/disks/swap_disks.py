@@ -34,7 +34,7 @@ class SwapDisks(Damage):
         first = next(iter(self.nodes.values()))
         if len(self.nodes) == 1 or any(node.launch.data != first.launch.data for node in self.nodes.values()):
             raise DeployError(f"{' '.join(self.nodes)}: disks of two nodes of one kind at least can be exchanged")
-        self.on_all(self._act_on, "ending the process")
+        self.look_and_act(self.remember, lambda node, _: self._act_on(node), "ending the process")
         self.on_all(self._keep, "copying disks", COPY_TIMEOUT_S)
         with tempfile.TemporaryDirectory(prefix="chaos-disks-") as folder:
             self.on_all(

@@ -15,7 +15,7 @@ import msgspec
 from chaos.core.errors import ChaosError, DeployError
 from chaos.core.events import Evidence
 from cluster.host import Capability, Host
-from nemesis.faults.fault import Fact, Scene, on_each
+from nemesis.faults.fault import Fact, Scene, look_then_act, on_each
 from nemesis.faults.links import kept_change_program
 from nemesis.faults.links.link_fault import LinkFault
 from nemesis.faults.programs import ACTION_TIMEOUT_S, Resident
@@ -83,17 +83,20 @@ class KeptChange(LinkFault):
         """Change all targets at once."""
         self._in_force.disturb(self, self.touched)
 
-        def put(name: str) -> None:
+        def look(name: str) -> Change:
             host = self.targets[name]
             self._before[name] = self.state(name, host)
-            change = self.change(name, host, self._before[name])
-            self._changes[name] = change
+            self._changes[name] = self.change(name, host, self._before[name])
+            return self._changes[name]
+
+        def put(name: str, change: Change) -> None:
+            host = self.targets[name]
             self._resident.run(host, {**msgspec.to_builtins(change), "home": host.home})
             self._during[name] = self.state(name, host)
             if self._during[name] == self._before[name]:
                 raise DeployError(f"nothing changed: {self._before[name]}")
 
-        on_each(self.targets, put, "changing the host", ACTION_TIMEOUT_S).check("changing hosts")
+        look_then_act(self.targets, look, put, "changing the host", ACTION_TIMEOUT_S).check("changing hosts")
 
     def verify_still(self) -> Evidence:
         """Ask every kernel whether the change is there, and whether the program lives that keeps it."""

@@ -12,7 +12,7 @@ from chaos.core.fault_nature import Colour
 from cluster.host import Capability
 from cluster.network import probe_matrix
 from cluster.network.packet_filter import Rule
-from nemesis.faults.links.link_fault import LinkFault
+from nemesis.faults.links.idle_at_zero import IdleAtZero
 from nemesis.proof import evidence
 from nemesis.targets.grudge import Grudge, Link, touching
 from nemesis.targets.selectors import Selector
@@ -21,10 +21,12 @@ from nemesis.targets.selectors import Selector
 class LossParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How much is lost."""
 
-    probability: Annotated[float, Meta(gt=0, le=1, description="share of the packets that each direction loses")] = 0.8
+    probability: Annotated[
+        float, Meta(ge=0, le=1, description="share of the packets that each direction loses; 0 does nothing")
+    ] = 0.8
 
 
-class Loss(LinkFault):
+class Loss(IdleAtZero):
     """Each packet on the links of the grudge is dropped, by itself, with the same probability."""
 
     name: ClassVar[str] = "loss"
@@ -51,7 +53,7 @@ class Loss(LinkFault):
 
     def verify(self) -> Evidence:
         """Probe every link one way; where other faults hit every link of this one, its rules are looked at instead."""
-        if self.hit <= self._in_force.disturbed(self, now_ns()):
+        if not self.idle and self.hit <= self._in_force.disturbed(self, now_ns()):
             return self.verify_still()
         return super().verify()
 

@@ -15,6 +15,7 @@ from chaos.core.events import Evidence
 from chaos.core.fault_nature import Colour
 from cluster.network import probe_matrix
 from cluster.network.probe_matrix import Stream
+from nemesis.faults.links.idle_at_zero import IdleAtZero
 from nemesis.faults.links.link_fault import LOOKS
 from nemesis.faults.links.packets import PacketFault
 from nemesis.proof.evidence import beside_others, both, first_few
@@ -28,16 +29,12 @@ PAUSE_S: Final = 0.001
 Streams = Mapping[Link, Stream]
 
 
-class StreamFault(PacketFault):
+class StreamFault(IdleAtZero, PacketFault):
     """Packets are lost, doubled, altered, reordered or slowed in a way that numbered datagrams show."""
 
     colour: ClassVar[Colour] = "green"
     least_s: ClassVar[float] = 5.0
-
-    @property
-    def idle(self) -> bool:
-        """Whether the parameters ask for nothing at all; then no host is touched."""
-        return getattr(self.params, "probability", 1.0) == 0
+    proof: ClassVar[str] = STREAMS
 
     @abstractmethod
     def shown(self, stream: Stream) -> bool:
@@ -55,27 +52,13 @@ class StreamFault(PacketFault):
         """How many probes a link takes, of how many bytes, and the pause between two in seconds."""
         return PROBES, SIZE_BYTES, PAUSE_S
 
-    def act(self) -> None:
-        """As ``PacketFault``; nothing if the share is 0."""
-        if not self.idle:
-            super().act()
-
-    def heal(self) -> None:
-        """As ``PacketFault``."""
-        if not self.idle:
-            super().heal()
-
     def verify(self) -> Evidence:
         """Send streams on every link; where other faults hit all of ours, the rules are looked at instead."""
         if self.idle:
-            return Evidence(kind=STREAMS, proven=False, summary="probability 0: nothing was done", details={})
+            return self.nothing_done()
         if self.hit <= self._in_force.disturbed(self, now_ns()):
             return self.verify_still()
         return self._compared(self.hit)
-
-    def verify_still(self) -> Evidence:
-        """As ``PacketFault``."""
-        return self.verify() if self.idle else super().verify_still()
 
     def verify_healed(self) -> Evidence:
         """No rule is left, and every stream arrives whole."""

@@ -77,16 +77,19 @@ class CpuLoad(ResidentFault):
         """There are no loops."""
         return "" if self.params.hogs else "nothing competes with it: hogs is 0"
 
-    def orders(self, node: Node, seen: ProcState) -> Mapping[str, Any]:
-        """How many loops, and on which processor, to which the process is confined."""
+    def look_before(self, node: Node, seen: ProcState) -> None:
+        """Choose a processor, and see what a loop gets of it."""
         assert seen.pid is not None
         able = _cpus(node, seen.pid)
-        cpu = able[list(self.nodes).index(node.name) % len(able)]
-        self._got[node.name] = self._watch(node, seen.pid, cpu).got
-        self._cpu[node.name] = cpu
+        self._cpu[node.name] = able[list(self.nodes).index(node.name) % len(able)]
+        self._got[node.name] = self._watch(node, seen.pid, self._cpu[node.name]).got
+
+    def orders(self, node: Node, seen: ProcState) -> Mapping[str, Any]:
+        """How many loops, and on which processor, to which the process is confined."""
+        cpu = self._cpu[node.name]
         pinned = run_program(node.host, self.program, {"pid": seen.pid, "pin": cpu})
         self._usual[node.name] = msgspec.json.decode(pinned, type=dict[str, list[int]])
-        return {"hogs": self.params.hogs, "cpu": cpu}
+        return {"hogs": self.params.hogs, "cpu": cpu, "usual": self._usual[node.name]}
 
     def in_force(self, name: str, now: ProcState) -> Fact:
         """Another loop gets no more of the processor than one of so many can, and the process runs nowhere else."""

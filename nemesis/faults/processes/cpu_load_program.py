@@ -2,15 +2,16 @@
 
 Plain standard library, fed to ``python3 -I -S -`` by ``nemesis.faults.processes.cpu_load``; its one argument is JSON::
 
-    {"pid": 71, "start": 123456, "hogs": 4, "cpu": 1, "pid_file": "…"}    -> "ready"
+    {"pid": 71, "start": 123456, "hogs": 4, "cpu": 1, "usual": {"71": [0, 1]}, "pid_file": "…"}    -> "ready"
     {"pid": 71, "pin": 1}                    -> {"71": [0, 1], "72": [0, 1]}, where each thread could run before
     {"pid": 71, "back": {"71": [0, 1]}}      -> nothing: threads that are new run where the process could
     {"pid": 71, "watch": 1, "seconds": 0.5, "pid_file": "…"}  -> {"got": 0.19, "loops": [0.2, 0.19], "elsewhere": 0}
 
-The loops go on in the background until SIGTERM, or until the process ends. Each is in a session of its own, so that
-the kernel weighs each like the process, and ends with the program that started it. ``got``: the share of processor
-``watch`` that another loop gets, ``loops``: that each of the loops gets meanwhile, by the kernel; ``elsewhere``: how
-many threads of the process may run on another one.
+The loops go on in the background until SIGTERM, when threads run again where they could (``usual``), so that this needs
+no harness; or until the process ends. Each is in a session of its own, so that the kernel weighs each like the process,
+and ends with the program that started it. ``got``: the share of processor ``watch`` that another loop gets, ``loops``:
+that each of the loops gets meanwhile, by the kernel; ``elsewhere``: how many threads of the process may run on another
+one.
 """
 
 import ctypes
@@ -78,7 +79,7 @@ def hog(cpu: int, parent: int) -> None:
         pass
 
 
-def load(pid: int, start: int, hogs: int, cpu: int, pid_file: str) -> None:
+def load(pid: int, start: int, hogs: int, cpu: int, usual: dict[str, list[int]], pid_file: str) -> None:
     """Until SIGTERM, or the process' end."""
     if (child := os.fork()) > 0:
         with open(pid_file, "w", encoding="ascii") as file:  # noqa: PTH123 - pathlib would double the start-up
@@ -89,7 +90,13 @@ def load(pid: int, start: int, hogs: int, cpu: int, pid_file: str) -> None:
     null = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(null, fd)
-    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+
+    def end(_number: int, _frame: object) -> None:
+        if lives(pid, start):
+            back(pid, usual)
+        os._exit(0)
+
+    signal.signal(signal.SIGTERM, end)
     parent = os.getpid()
     for _ in range(hogs):
         if os.fork() == 0:

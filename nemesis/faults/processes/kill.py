@@ -39,7 +39,6 @@ class KillContainer(MachineFault):
         self._take(self._end, "ending the host")
 
     def _end(self, node: Node) -> None:
-        self._remember(node)
         machine_of(node).kill()
 
     def verify(self) -> Evidence:
@@ -99,10 +98,10 @@ class Kill(ProcessFault):
 
     def act(self) -> None:
         """End all targets at once; one that is dead already is remembered."""
-        self.on_all(self._act_on, "ending the process")
+        self.look_and_act(self.remember, lambda node, _: self._act_on(node), "ending the process")
 
     def _act_on(self, node: Node) -> None:
-        self.remember(node)
+        """Do it to one target that was looked at."""
         self._ended[node.name] = self._end(node)
         self._ended_ns[node.name] = now_ns()
 

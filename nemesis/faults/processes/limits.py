@@ -79,15 +79,18 @@ class LimitFault(ProcessFault):
     def act(self) -> None:
         """Limit all targets at once."""
 
-        def lower(node: Node) -> None:
+        def look(node: Node) -> tuple[int, int]:
             seen = self.remember_alive(node)
             assert seen.pid is not None
             self._usual[node.name] = limit(node.host, seen.pid, self.kind)
-            least = self.used(node.host, seen.pid) + self.spare()
-            limit(node.host, seen.pid, self.kind, least)
+            return seen.pid, self.used(node.host, seen.pid) + self.spare()
+
+        def lower(node: Node, found: tuple[int, int]) -> None:
+            pid, least = found
+            limit(node.host, pid, self.kind, least)
             self._set[node.name] = least
 
-        self.on_all(lower, "limiting the process")
+        self.look_and_act(look, lower, "limiting the process")
 
     def verify(self) -> Evidence:
         """The kernel says that the limit is in force, and how much of it is taken."""

@@ -14,7 +14,7 @@ from cluster.cluster import Node
 from cluster.host import Capability, Host, Machine, MachineState
 from cluster.nodes import process
 from nemesis.faults.bring_back import Restarts
-from nemesis.faults.fault import Fact, Fault, Scene, on_each
+from nemesis.faults.fault import Fact, Fault, Scene, look_then_act, on_each
 from nemesis.faults.processes.process_fault import ACTION_TIMEOUT_S
 from nemesis.proof import evidence
 from nemesis.targets.grudge import all_links
@@ -41,9 +41,15 @@ class MachineFault(Fault):
         self._hit = frozenset(link for link in all_links(everyone) if not self._nodes.keys().isdisjoint(link))
 
     def _take(self, action: Callable[[Node], object], what: str) -> None:
-        """Do it to all hosts at once: from now on nothing answers on their links."""
+        """Look at all hosts, then do it to all at once: from now on nothing answers on their links."""
         self._in_force.disturb(self, self._hit)
-        self._on_all(action, what)
+        look_then_act(
+            self._nodes,
+            lambda name: self._remember(self._nodes[name]),
+            lambda name, _: action(self._nodes[name]),
+            what,
+            ACTION_TIMEOUT_S,
+        ).check(what)
 
     def _give_back(self, action: Callable[[Node], object], what: str, timeout_s: float = ACTION_TIMEOUT_S) -> None:
         self._on_all(action, what, timeout_s)

@@ -82,9 +82,12 @@ class MemoryLoad(ResidentFault):
         """Nothing is to be filled."""
         return "" if self.params.mib else "has nothing filled beside it: mib is 0"
 
+    def look_before(self, node: Node, seen: ProcState) -> None:  # noqa: ARG002 - the host's
+        """See how much is available."""
+        self._available[node.name] = self._amounts(node).available
+
     def orders(self, node: Node, seen: ProcState) -> Mapping[str, Any]:  # noqa: ARG002 - the same for all
         """How much."""
-        self._available[node.name] = self._amounts(node).available
         return {"mib": self.params.mib}
 
     def in_force(self, name: str, now: ProcState) -> Fact:

@@ -22,7 +22,7 @@ class PauseKill(Kill):
     container: ClassVar[type[Fault] | None] = None
 
     def _act_on(self, node: Node) -> None:
-        if self.remember(node).alive:
+        if self.before[node.name].alive:
             process.pause(node)
 
     def verify(self) -> Evidence:

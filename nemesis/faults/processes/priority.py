@@ -107,17 +107,22 @@ class Priority(CpuLoad):
         """Start the loops beside all targets at once, then lower the processes."""
         super().act()
         if not self.idle():
-            self.on_all(self._lower, "lowering the priority")
+            self.look_and_act(self._can_lower, self._lower, "lowering the priority")
 
-    def _lower(self, node: Node) -> None:
-        pid, low = self.before[node.name].pid, self.params.nice
-        standing = self._standing_of(node, pid)
+    def _can_lower(self, node: Node) -> tuple[str, ...]:
+        """See what priority a process has, and the ways in which it can be lowered and raised again."""
+        low = self.params.nice
+        standing = self._standing_of(node, self.before[node.name].pid)
         ways = self._ways[node.name] = _ways(node.host)
         usual = standing.values(ways)
         if not usual or min(usual.values()) > low - _LEAST_NICE:
             raise DeployError(f"its priority cannot be lowered: nice {usual or 'cannot be set back'}; {HELP}")
         self._standing[node.name] = standing
-        run_program(node.host, _PROGRAM, {"pid": pid, "to": dict.fromkeys(ways, low)})
+        return ways
+
+    def _lower(self, node: Node, ways: tuple[str, ...]) -> None:
+        to = dict.fromkeys(ways, self.params.nice)
+        run_program(node.host, _PROGRAM, {"pid": self.before[node.name].pid, "to": to})
 
     def verify_still(self) -> Evidence:
         """Ask every kernel whether the process has that priority and runs nowhere else, and whether the loops live."""

@@ -5,7 +5,7 @@ passes for it. The module does not send signals.
 """
 
 from collections.abc import Callable
-from typing import ClassVar, Final
+from typing import ClassVar, Final, TypeVar
 
 from chaos.core.errors import DeployError
 from chaos.core.events import Evidence
@@ -14,10 +14,11 @@ from chaos.core.node_notes import ENDED
 from cluster.cluster import Node
 from cluster.nodes import process
 from cluster.nodes.process_state import ProcState
-from nemesis.faults.fault import Fact, Fault, Scene, on_each
+from nemesis.faults.fault import Fact, Fault, Scene, look_then_act, on_each
 from nemesis.proof import evidence
 
 ACTION_TIMEOUT_S: Final = 30.0
+S = TypeVar("S")
 
 
 class ProcessFault(Fault):
@@ -39,6 +40,26 @@ class ProcessFault(Fault):
             ChaosError: naming the targets on which it failed; the others have been acted on.
         """
         on_each(self.nodes, lambda name: action(self.nodes[name]), what, timeout_s).check(what)
+
+    def look_and_act(
+        self,
+        look: Callable[[Node], S],
+        action: Callable[[Node, S], object],
+        what: str,
+        timeout_s: float = ACTION_TIMEOUT_S,
+    ) -> None:
+        """Look at all targets, and once all have been looked at do something to all at once.
+
+        Raises:
+            ChaosError: naming the targets on which either failed; the others have been acted on.
+        """
+        look_then_act(
+            self.nodes,
+            lambda name: look(self.nodes[name]),
+            lambda name, seen: action(self.nodes[name], seen),
+            what,
+            timeout_s,
+        ).check(what)
 
     def remember(self, node: Node) -> ProcState:
         """Look at a target just before it is acted on; one that something else has started anew is the target now."""

@@ -45,6 +45,9 @@ class ResidentFault(ProcessFault):
             ChaosError: it cannot be done to this target.
         """
 
+    def look_before(self, node: Node, seen: ProcState) -> None:
+        """Look at a host before anything is done to any: what the proof will be compared with."""
+
     def idle(self) -> str:
         """Why nothing is done with these parameters, in words that follow a node's name; empty if something is."""
         return ""
@@ -56,13 +59,17 @@ class ResidentFault(ProcessFault):
     def act(self) -> None:
         """Start the programs beside all targets at once."""
 
-        def start(node: Node) -> None:
+        def look(node: Node) -> ProcState:
             seen = self.remember_alive(node)
+            self.look_before(node, seen)
+            return seen
+
+        def start(node: Node, seen: ProcState) -> None:
             told = self.orders(node, seen)
             self.resident.run(node.host, {"pid": seen.pid, "start": seen.start_time, **told})
 
         if not self.idle():
-            self.on_all(start, f"starting {self.beside}")
+            self.look_and_act(look, start, f"starting {self.beside}")
 
     def verify(self) -> Evidence:
         """Each target is the process that it was, its program goes on, and the effect is seen."""

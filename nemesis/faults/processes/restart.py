@@ -27,7 +27,6 @@ class RestartContainer(KillContainer):
     colour: ClassVar[Colour] = "brown"
 
     def _end(self, node: Node) -> None:
-        self._remember(node)
         machine_of(node).restart(process.GRACE_S)
         self._restarts.start(node)
 

@@ -43,7 +43,7 @@ class RollingRestart(Restart):
     def act(self) -> None:
         """Restart the first one, and go on with the others."""
         first, *others = self.nodes
-        self._act_on(self.nodes[first])
+        self._restart(first)
 
         def rest() -> None:
             done = first
@@ -51,10 +51,14 @@ class RollingRestart(Restart):
                 self._restarts.bring_back(self.nodes[done])
                 if self._round.sleep(self.params.pause_s):
                     return
-                self._act_on(self.nodes[name])
+                self._restart(name)
                 done = name
 
         self._round.start(rest)
+
+    def _restart(self, name: str) -> None:
+        self.remember(self.nodes[name])
+        self._act_on(self.nodes[name])
 
     def verify(self) -> Evidence:
         """The first one is another process now."""

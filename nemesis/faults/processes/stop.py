@@ -20,7 +20,6 @@ class StopContainer(KillContainer):
     colour: ClassVar[Colour] = "peach"
 
     def _end(self, node: Node) -> None:
-        self._remember(node)
         machine_of(node).stop(process.GRACE_S)
 
 

@@ -38,7 +38,6 @@ class SuspendContainer(MachineFault):
         """Freeze all hosts at once."""
 
         def freeze(node: Node) -> None:
-            self._remember(node)
             machine_of(node).freeze()
             self._frozen_ns[node.name] = now_ns()
 
@@ -95,11 +94,11 @@ class Suspend(ProcessFault):
     def act(self) -> None:
         """Stop all targets at once; one that is dead is remembered."""
 
-        def stop(node: Node) -> None:
-            if self.remember(node).alive:
+        def stop(node: Node, seen: ProcState) -> None:
+            if seen.alive:
                 process.pause(node)
 
-        self.on_all(stop, "SIGSTOP")
+        self.look_and_act(self.remember, stop, "SIGSTOP")
 
     def verify(self) -> Evidence:
         """Every thread of each target is in state T, and the target is the process it was."""

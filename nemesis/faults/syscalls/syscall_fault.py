@@ -22,7 +22,7 @@ from cluster.nodes import process
 from nemesis.arming import Arming
 from nemesis.faults.bring_back import Restarts
 from nemesis.faults.disks.disk_fault import bounds
-from nemesis.faults.fault import Fact, Fault, Scene, on_each
+from nemesis.faults.fault import Fact, Fault, Scene, look_then_act, on_each
 from nemesis.faults.processes.process_fault import ACTION_TIMEOUT_S
 from nemesis.faults.syscalls import arming
 from nemesis.faults.syscalls.calls import PROBED, Calls, members
@@ -114,14 +114,17 @@ class SyscallFault(Fault):
         share, seed = f"{self.params.share:f}", str(secrets.randbits(60) | 1)
         words = ("rule", self._id, str(errno), str(microseconds), share, seed, *parts)
 
-        def put(name: str) -> None:
+        def look(name: str) -> None:
             host, seen = self._nodes[name].host, process.state(self._nodes[name])
             under = (arming.ask(host, "tell", "0") or {}).get("pids", "").split("+")
             if str(seen.pid) not in under:
                 raise DeployError("its process is not under the supervisor; only those are that chaos run has started")
-            arming.ask(host, *words)
 
-        on_each(self._nodes, put, "a rule for system calls", ACTION_TIMEOUT_S).check("hitting system calls")
+        def put(name: str, _seen: None) -> None:
+            arming.ask(self._nodes[name].host, *words)
+
+        what = "hitting system calls"
+        look_then_act(self._nodes, look, put, what, ACTION_TIMEOUT_S).check(what)
 
     def verify(self) -> Evidence:
         """Make the calls under the supervisor and beside it, and look at what came of them."""

@@ -127,7 +127,7 @@ NAMES = [
     ("run --workload quue", "unknown workload 'quue'; did you mean queue?"),
     ("run --nemesis random-partitoin", "no nemesis 'random-partitoin'; did you mean random-partition?"),
     ("run --nemesis random-kill@brokr", "did you mean broker?; roles: broker, controller"),
-    ("run --nemesis random-loss:probability=2", "probability 2: give a number above 0 and up to 1"),
+    ("run --nemesis random-loss:probability=2", "probability 2: give a number from 0 and up to 1"),
     ("run --nemesis random-loss:probabilty=0.5", "no parameter 'probabilty'; did you mean probability?"),
     ("run --nemesis random-loss:probability", "write parameters as NAME=VALUE"),
     ("run --nemesis noop@broker", "noop hits nobody, leave @broker out"),

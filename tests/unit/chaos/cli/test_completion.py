@@ -157,7 +157,7 @@ def test_bash_gets_the_end_of_the_word_that_it_asks_for(
 
 def test_zsh_gets_three_lines_for_each_word_with_colons_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = asked("zsh", COMP_WORDS="chaos run --nemesis random-loss:prob", COMP_CWORD="3").splitlines()
-    assert lines == ["open", "random-loss\\:probability=", "a number above 0 and up to 1"]
+    assert lines == ["open", "random-loss\\:probability=", "a number from 0 and up to 1"]
     monkeypatch.setenv("COMP_WORDS", "chaos run --system ro")
     monkeypatch.setenv("COMP_CWORD", "3")
     lines = answer(cli, "zsh_complete").splitlines()

@@ -52,8 +52,9 @@ def test_every_example_can_be_typed(example: str) -> None:
 
 def test_a_parameter_shows_its_default_and_its_bounds() -> None:
     shown = rows(LISTED, "FAULT, ")
-    assert shown["loss"].endswith("; probability=0.8 (above 0 up to 1)")
-    assert shown["crash-at-fsync"].endswith("; nth=1 (whole, from 1 to 1000000); unsynced=lost (lost or kept)")
+    assert shown["loss"].endswith("; probability=0.8 (from 0 to 1)")
+    assert shown["crash-at-rename"].endswith("; nth=1 (whole, from 1 to 1000000); unsynced=lost (lost or kept)")
+    assert shown["crash-at-fsync"].endswith("; unsynced=lost (lost or kept); path=* (text, e.g. *.wal)")
     assert shown["block-port"].endswith("; port=all (whole, from 1 to 65535, or all)")
     assert "; op=fsync (read, write or fsync, or several joined by +); share=1 " in shown["disk-error"]
 

@@ -181,9 +181,9 @@ def test_parameters_stand_before_the_roles(text, canonical, probability):
     [
         (
             "random-loss:probability=2",
-            "--nemesis random-loss:probability=2: probability 2: give a number above 0 and up",
+            "--nemesis random-loss:probability=2: probability 2: give a number from 0 and up",
         ),
-        ("random-loss:probability=0", "give a number above 0 and up to 1"),
+        ("random-loss:probability=-0.1", "give a number from 0 and up to 1"),
         ("random-loss:probabilty=0.5", "no parameter 'probabilty'; did you mean probability?"),
         ("random-loss:0.5", "'0.5': write parameters as NAME=VALUE, e.g. random-loss:probability=0.5"),
         ("random-loss:probability=", "write parameters as NAME=VALUE"),
@@ -228,7 +228,7 @@ def test_a_plan_of_an_older_version_has_the_defaults_and_a_wrong_one_is_named(tm
     (old,) = read_plan(path)
     assert old.read_params() == LossParams(0.8)
     for change, said in (
-        ({"params": {"probability": 7}}, r"probability 7: give a number above 0 and up to 1"),
+        ({"params": {"probability": 7}}, r"probability 7: give a number from 0 and up to 1"),
         ({"fault": "losss"}, r"no fault 'losss' here; did you mean loss\?"),
     ):
         path.write_bytes(msgspec.json.encode({**row, "roles": ["broker"], **change}) + b"\n")
@@ -261,8 +261,8 @@ def test_in_yaml_parameters_are_a_mapping(tmp_path: Path, text, nemesis):
     ("text", "said"),
     [
         ("nemesis: {}", "no nemesis is named"),
-        ("nemesis: {random-loss: {probability: high}}", "probability high: give a number above 0 and up to 1"),
-        ("nemesis: {random-loss@broker: {probability: 7}}", "probability 7: give a number above 0 and up to 1"),
+        ("nemesis: {random-loss: {probability: high}}", "probability high: give a number from 0 and up to 1"),
+        ("nemesis: {random-loss@broker: {probability: 7}}", "probability 7: give a number from 0 and up to 1"),
         ("nemesis: {leader-staged-heal: {by: nodes}}", "by nodes: give link or node; did you mean node?"),
         ("nemesis: [{at: 1, nemesis: {all-disk-error: {op: raed}}, duration: 2}]", "did you mean read?"),
         ("nemesis: {random-loss: {probability: yes}}", "probability must be a number, or words joined by +, not 'yes'"),

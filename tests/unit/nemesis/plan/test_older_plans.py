@@ -9,7 +9,7 @@ import pytest
 from chaos.core.errors import HistoryError
 from nemesis.faults.connections.block_port import BlockPortParams
 from nemesis.faults.cuts.staged_heal import StagedHealParams
-from nemesis.faults.disks.crash_at import CrashAtParams
+from nemesis.faults.disks.crash_at import CrashAtFsyncParams, CrashAtParams
 from nemesis.faults.disks.disk_error import DiskErrorParams
 from nemesis.faults.links.blackhole import BlackholeParams
 from nemesis.faults.links.corrupt import CorruptParams
@@ -39,7 +39,7 @@ def planned(path: Path, fault: str, params: dict[str, Any]) -> Row:
         ("block-port", {"port": 7000}, BlockPortParams(7000)),
         ("corrupt", {"probability": 0.3, "mend": 0}, CorruptParams(0.3, "wrong")),
         ("corrupt", {"probability": 0.3, "mend": 1}, CorruptParams(0.3, "right")),
-        ("crash-at-fsync", {"nth": 7, "lose": 1}, CrashAtParams(7, "lost")),
+        ("crash-at-fsync", {"nth": 7, "lose": 1}, CrashAtFsyncParams(7, "lost")),
         ("crash-at-rename", {"nth": 1, "lose": 0}, CrashAtParams(1, "kept")),
         ("disk-error", {"read": 0.0, "write": 0.0, "fsync": 1.0}, DiskErrorParams()),
         ("disk-error", {"read": 0.0, "write": 0.2, "fsync": 0.0}, DiskErrorParams(("write",), 0.2)),
