@@ -1,15 +1,16 @@
 """What was found in real systems: runs each finding's command over seeds and writes docs/results/findings.md.
 
-    .venv/bin/python benchmarks/findings.py run [--only NAME] [--seeds 1-5] [--store DIR]
+    .venv/bin/python benchmarks/findings.py run [--stale] [--only NAME ...] [--seeds 1-5] [--most N] [--store DIR]
     .venv/bin/python benchmarks/findings.py run --only NAME --matrix-run ID
     .venv/bin/python benchmarks/findings.py render
 
-Rows go to docs/data/findings.jsonl; ``render`` is a pure function of that file, of the texts below and of the
+Rows go to docs/data/findings.jsonl, one a run, as soon as it has ended. Runs that have a row are left out, so the
+command can be cut off and given again. ``render`` is a pure function of that file, of the texts in ``found`` and of the
 fingerprints of the code.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,7 +24,9 @@ ROWS = DATA / "findings.jsonl"
 MATRIX = DATA / "rocketmq.jsonl"
 PAGE = ROOT / "docs" / "results" / "findings.md"
 FOUND: Final = Path(__file__).parent / "found"
-"""A file of findings for each system, named as the system is."""
+"""A file of findings for each system, named as the system is. A folder beside it holds their sequences of faults."""
+NOT_RUN: Final = "Not run yet. What stands above is what to expect of this command."
+NOT_SHOWN: Final = "None of these runs shows it."
 COLUMNS = ("f", "type", "process", "node", "value", "offset", "from", "next", "invoke_s", "complete_s")
 
 
@@ -66,12 +69,12 @@ def _system(command: str) -> str:
     return words[words.index("--system") + 1]
 
 
-def jobs_of(only: str | None, seeds: Sequence[int]) -> list[Job]:
-    """The runs of the findings that a run can show, each with its control."""
+def jobs_of(only: Collection[str], seeds: Sequence[int]) -> list[Job]:
+    """The runs of the findings that a run can show, each with its control; of those named, or of all."""
     return [
         Job({"finding": finding.name, "command": filled}, filled, _system(filled))
         for finding in findings()
-        if not finding.seen and only in (None, finding.name)
+        if not finding.seen and (not only or finding.name in only)
         for command in filter(None, (finding.command, finding.control))
         for filled in (command.format(seed=seed) for seed in finding.seeds or seeds)
     ]
@@ -97,6 +100,35 @@ def _is_control(finding: Finding, row: Row) -> bool:
     return bool(finding.control) and row["command"] == finding.control.format(seed=row["seed"])
 
 
+def _shows(finding: Finding, row: Row) -> bool:
+    return bool(row["anomalies"].get(finding.anomaly))
+
+
+def _of(found: int, rows: Sequence[Row]) -> str:
+    return f"{found} of {len(rows)}" if rows else "not run yet"
+
+
+def summary(every: Sequence[Finding], rows: Sequence[Row]) -> list[str]:
+    """A line for each finding that a run can show: how many runs show it, and how many controls pass."""
+    lines = [
+        (
+            "A run shows a finding if its verdict names the anomaly, be it as a failure or as what the system may do."
+            " A control passes if its verdict is PASS. An entry that was not run yet says what to expect, and no more."
+        ),
+        "",
+        "| finding | anomaly | runs that show it | controls that pass |",
+        "|---|---|---|---|",
+    ]
+    for finding in (one for one in every if not one.seen):
+        mine = [row for row in rows if row["finding"] == finding.name]
+        beside = [row for row in mine if _is_control(finding, row)]
+        shows = [row for row in mine if not _is_control(finding, row)]
+        seen = _of(sum(_shows(finding, row) for row in shows), shows)
+        passing = _of(sum(row["valid"] is True for row in beside), beside) if finding.control else "none"
+        lines.append(f"| {finding.title} | `{finding.anomaly}` | {seen} | {passing} |")
+    return [*lines, ""]
+
+
 def _table(finding: Finding, rows: Sequence[Row], now: Code | None) -> Iterator[str]:
     """The runs, one a line."""
     yield f"| seed | exit | acknowledged | {finding.anomaly} | what the run said | made by |"
@@ -116,16 +148,17 @@ def section(finding: Finding, rows: Sequence[Row], now: Code | None) -> list[str
     if finding.seen:
         return [*out, *finding.seen, "```", ""]
     out += [finding.command.format(seed="SEED"), "```", ""]
-    if not rows:
-        return [*out, "Not run yet.", ""]
     shows = [row for row in rows if not _is_control(finding, row)]
-    out += _table(finding, shows, now)
+    out += _table(finding, shows, now) if shows else [NOT_RUN]
+    if shows and not any(_shows(finding, row) for row in shows):
+        out += ["", NOT_SHOWN]
     mine = {row["seed"]: sorted(finding.command.format(seed=row["seed"]).split()) for row in shows}
     others = [row for row in shows if sorted(row["command"].split()) != mine[row["seed"]]]
     out += [line for row in others for line in ("", f"Seed {row['seed']} was run as `{row['command']}`.")]
     if finding.control:
+        beside = [row for row in rows if _is_control(finding, row)]
         out += ["", f"Control: {finding.repaired}.", "", "```", finding.control.format(seed="SEED"), "```", ""]
-        out += _table(finding, [row for row in rows if _is_control(finding, row)], now)
+        out += _table(finding, beside, now) if beside else ["The control was not run yet."]
     shown = next((row for row in shows if row["minimal"]), None)
     if shown is not None:
         out += ["", f"Minimal history, from seed {shown['seed']}:", "", "```"]
@@ -146,6 +179,7 @@ def page(rows: Sequence[Row], now: Code | None = None) -> str:
         ),
         "",
         *about_age(rows, now),
+        *summary(findings(), counted(rows)),
     ]
     for finding in findings():
         mine = sorted((row for row in counted(rows) if row["finding"] == finding.name), key=lambda row: row["seed"])
@@ -157,11 +191,15 @@ def page(rows: Sequence[Row], now: Code | None = None) -> str:
 def main() -> None:
     """Parse and act."""
     options = parser(__doc__, "1-5")
-    options.add_argument("--only", choices=[finding.name for finding in findings()])
+    options.add_argument(
+        "--only", action="append", default=[], choices=[finding.name for finding in findings()], metavar="NAME"
+    )
     options.add_argument("--matrix-run", help="take this run of docs/data/rocketmq.jsonl for --only; run nothing")
     args = options.parse_args()
+    if args.matrix_run and len(args.only) != 1:
+        options.error("--matrix-run needs one --only NAME: the finding that it shows")
     if args.what == "run" and args.matrix_run:
-        take(args.only, args.matrix_run, args.store)
+        take(args.only[0], args.matrix_run, args.store)
     elif args.what == "run":
         run_series(ROWS, jobs_of(args.only, args.seeds), args, told)
     PAGE.write_text(page(stored(ROWS)))

@@ -21,6 +21,8 @@ from typing import Any, NamedTuple
 from rows import Row, clean_commit, counted, older, origin, replace, stored
 from sources import ROOT, deciding, today
 
+from nemesis.plan.sequence import SEQUENCE
+
 DEADLINE_S = 900
 
 
@@ -56,6 +58,14 @@ def perform(command: str, store: Path) -> tuple[Path, int]:
     return folder, out.returncode
 
 
+def injected(folder: Path, info: dict[str, Any]) -> list[str]:
+    """The nemeses of a run as on the command line; of a sequence those of its plan."""
+    if info["nemesis"] != SEQUENCE:
+        return [info["nemesis"]]
+    plan = (folder / "plan.jsonl").read_text().splitlines()
+    return sorted({json.loads(line)["name"] for line in plan})
+
+
 def row_of(folder: Path, command: str, code: int, system: str = "minimq") -> Row:
     """One run as a row.
 
@@ -64,7 +74,7 @@ def row_of(folder: Path, command: str, code: int, system: str = "minimq") -> Row
     """
     info = json.loads((folder / "run.json").read_text())
     return {
-        **origin(deciding(system, info["workload"], info["nemesis"]), command),
+        **origin(deciding(system, info["workload"], *injected(folder, info)), command),
         "run": folder.name,
         "began": info["origin_utc"],
         "seed": info["seed"],
@@ -160,7 +170,9 @@ def alone_in(store: Path) -> Iterator[None]:
 
 def _run_series(path: Path, jobs: Iterable[Job], args: argparse.Namespace, more: Told | None, act: Perform) -> None:
     commit, _ = clean_commit(), today()
-    todo = pending(jobs, stored(path), stale=args.stale, again=args.again)
+    wanted = pending(jobs, stored(path), stale=args.stale, again=args.again)
+    todo = wanted[: args.most]
+    print(f"{len(todo)} runs now, {len(wanted) - len(todo)} later", flush=True)
     stores: SimpleQueue[Path] = SimpleQueue()
     for number in range(args.jobs):
         stores.put(args.store / f"series-{number}")
@@ -226,6 +238,9 @@ def parser(description: str | None, seeds: str, *, judges: bool = False) -> argp
     made.add_argument("--seeds", default=seeds, type=seeds_of, metavar="FIRST-LAST", help=f"[default: {seeds}]")
     made.add_argument("--stale", action="store_true", help="also run what other code than today's made")
     made.add_argument("--again", default="", metavar="WHY", help="run all of it again, for this reason")
+    made.add_argument(
+        "--most", type=int, metavar="N", help="make N runs and leave the others to the same command later"
+    )
     made.add_argument("--jobs", type=int, default=1, help="clusters at a time [default: 1]")
     made.add_argument("--store", type=Path, default=ROOT / "store")
     return made

@@ -45,6 +45,8 @@ def seen_under(nemesis: str) -> Seen:
     mine = []
     for row in runs.values():
         words = row["command"].split()
+        if words[words.index("--system") + 1] != "rocketmq":
+            continue
         settings = [after for before, after in pairwise(words) if before == "--set"]
         if words[words.index("--nemesis") + 1] == nemesis and settings == [FOLLOWING]:
             mine.append({name: count for name, count in row["anomalies"].items() if name not in row["allowed"]})

@@ -1,13 +1,23 @@
 """Findings: each is read whole from its file, and its page tells runs and controls apart."""
 
 import importlib
+import re
+import shlex
 from typing import Any
 
 import pytest
+import yaml
+from click.testing import CliRunner
 from repository import ROOT
 
+from chaos.cli.main import cli
 from chaos.plugins import load
 from checkers.anomalies.catalogue import built_in
+
+FILE = re.compile(r" -d (\S+)")
+
+FOUND = [one for path in sorted((ROOT / "benchmarks/found").glob("*.yaml")) for one in yaml.safe_load(path.read_text())]
+COMMANDS = [one[kind].format(seed=1) for one in FOUND for kind in ("command", "control") if kind in one]
 
 
 @pytest.fixture
@@ -44,16 +54,31 @@ def test_each_finding_names_a_system_an_anomaly_and_is_alone_with_its_name(findi
             assert "--seed {seed}" in command, one.name
             load("systems", findings._system(command))
             assert one.anomaly in built_in(), one.name
+            steps = FILE.search(command)
+            assert steps is None or (ROOT / steps[1]).is_file(), one.name
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_command_can_be_planned_today(command, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    _, _, *words = shlex.split(command)
+    where = [] if "--backend" in words else ["--backend", "netns"]
+    done = CliRunner().invoke(cli, ["plan", *words, *where])
+    assert done.exit_code == 0, done.output
+    assert re.search(r"^faults +[1-9]", done.output, re.MULTILINE), done.output
 
 
 def test_runs_and_controls_are_jobs_of_their_own_system(findings):
-    jobs = findings.jobs_of("redis-lost-at-failover", [3])
+    jobs = findings.jobs_of(["redis-lost-at-failover"], [3])
     assert [(job.system, job.key["command"].endswith("--seed 3")) for job in jobs] == [("redis", True)] * 2
     assert ["client.wait=2" in job.command for job in jobs] == [False, True]
+    assert {job.key["finding"] for job in findings.jobs_of([], [3])} == {
+        one.name for one in findings.findings() if one.command
+    }
 
 
-def test_a_page_shows_the_control_beside_the_finding_and_a_history_of_the_finding_alone(findings):
-    one = findings.Finding(
+def lost(findings):
+    return findings.Finding(
         name="one",
         title="Lost",
         text="It is lost.",
@@ -62,6 +87,33 @@ def test_a_page_shows_the_control_beside_the_finding_and_a_history_of_the_findin
         control="chaos run --system redis --set client.wait=2 --seed {seed}",
         repaired="clients wait",
     )
+
+
+def test_a_run_shows_what_its_verdict_names_and_a_valid_control_passes(findings):
+    one = lost(findings)
+    shown = [row(one.command.format(seed=1), 1, 5, 1), row(one.command.format(seed=2), 0, 5, 2)]
+    others = [row(one.command.format(seed=3), 1, 0, 3), row(one.control.format(seed=1), 0, 0, 1)]
+    unknown = row(one.control.format(seed=2), 2, 0, 2) | {"valid": "unknown"}
+    assert "| Lost | `lost-write` | 2 of 3 | 1 of 2 |" in findings.summary([one], [*shown, *others, unknown])
+    assert "| Lost | `lost-write` | not run yet | not run yet |" in findings.summary([one], [])
+    once = findings.Finding(name="two", title="Once", text="Once.", seen=("a line",))
+    assert not any("Once" in line for line in findings.summary([once], []))
+
+
+def test_what_no_run_has_shown_is_told_as_expected(findings):
+    one = lost(findings)
+    none = "\n".join(findings.section(one, [], {}))
+    assert findings.NOT_RUN in none
+    assert "The control was not run yet." in none
+    assert "| seed |" not in none
+    clean = findings.section(one, [row(one.command.format(seed=1), 0, 0)], {})
+    assert findings.NOT_SHOWN in clean
+    assert findings.NOT_RUN not in clean
+    assert findings.NOT_SHOWN not in findings.section(one, [row(one.command.format(seed=1), 1, 5)], {})
+
+
+def test_a_page_shows_the_control_beside_the_finding_and_a_history_of_the_finding_alone(findings):
+    one = lost(findings)
     rows = [row(one.command.format(seed=1), 1, 5), row(one.control.format(seed=1), 0, 0)]
     said = "\n".join(findings.section(one, rows, {}))
     shown, _, beside = said.partition("Control: clients wait.")
@@ -69,4 +121,3 @@ def test_a_page_shows_the_control_beside_the_finding_and_a_history_of_the_findin
     assert "exit 0" not in shown
     assert "| 1 | 0 | 7 | 0 | exit 0 |" in beside
     assert "Minimal history, from seed 1:" in beside
-    assert "Not run yet." in findings.section(one, [], {})

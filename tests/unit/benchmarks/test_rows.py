@@ -167,12 +167,14 @@ def test_a_series_keeps_each_row_and_can_be_taken_up_again(rows, runs, tmp_path,
         return tmp_path / f"run-{job.key['seed']}", 0
 
     path = tmp_path / "rows.jsonl"
-    args = Namespace(stale=False, again="", jobs=1, store=tmp_path)
+    args = Namespace(stale=False, again="", most=None, jobs=1, store=tmp_path)
     jobs = [runs.Job({"seed": seed}, f"chaos run --seed {seed}") for seed in (1, 2, 3)]
     with pytest.raises(SystemExit, match="cut off"):
         runs.run_series(path, jobs, args, lambda _, made: {"twice": 2 * made["seed"]}, act)
     assert [one["run"] for one in rows.stored(path)] == ["run-1", "run-2"]
     performed.append("later")
+    runs.run_series(path, jobs, Namespace(**vars(args) | {"most": 0}), None, act)
+    assert performed[-1] == "later"
     runs.run_series(path, jobs, args, None, act)
     assert performed == [(1, "series-0"), (2, "series-0"), "later", (3, "series-0")]
     assert rows.stored(path)[0]["twice"] == 2
@@ -181,7 +183,14 @@ def test_a_series_keeps_each_row_and_can_be_taken_up_again(rows, runs, tmp_path,
 def test_a_run_at_whose_end_another_commit_is_there_is_not_kept(rows, runs, tmp_path, monkeypatch):
     monkeypatch.setattr(runs, "clean_commit", lambda: "before")
     monkeypatch.setattr(runs, "row_of", lambda *_: row("r", exit=0))
-    args = Namespace(stale=False, again="", jobs=1, store=tmp_path)
+    args = Namespace(stale=False, again="", most=1, jobs=1, store=tmp_path)
     with pytest.raises(SystemExit, match="began at before, and this is abc now"):
         runs.run_series(tmp_path / "rows.jsonl", [runs.Job({"seed": 1}, "")], args, None, lambda *_: (tmp_path, 0))
     assert not (tmp_path / "rows.jsonl").exists()
+
+
+def test_what_a_sequence_injected_is_in_its_plan(runs, tmp_path):
+    plan = ({"name": "leader-kill@p0"}, {"name": "leader-partition"}, {"name": "leader-kill@p0"})
+    (tmp_path / "plan.jsonl").write_text("\n".join(map(json.dumps, plan)) + "\n")
+    assert runs.injected(tmp_path, {"nemesis": "sequence"}) == ["leader-kill@p0", "leader-partition"]
+    assert runs.injected(tmp_path, {"nemesis": "all"}) == ["all"]

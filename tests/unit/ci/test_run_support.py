@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import run_support
 from run_support import FAULTS, check_run, check_verdict, explained, parts_controllers_from_brokers, seen_under
 
 ROLES = {"namesrv": ["n1"], "controller": ["c1", "c2", "c3"], "broker": ["b1", "b2", "b3"]}
@@ -114,6 +115,19 @@ def test_bounds_come_from_the_stored_runs_and_from_what_a_fault_concerned(tmp_pa
     half = 10_000 * (20 + 10) // 60
     assert explained(info, results) == dict.fromkeys(seen_under("random-loss").names, half)
     assert all(seen_under(name).runs >= 5 for name in FAULTS)
+
+
+def test_runs_of_other_systems_bound_nothing(tmp_path, monkeypatch):
+    ours = "chaos run --system rocketmq --nemesis leader-kill --set client.routing=follow --seed 1"
+    commands = (ours, ours.replace("rocketmq", "redis"), "chaos run --system kafka -d steps.yaml --seed 1")
+    rows = [
+        {"run": str(number), "command": command, "anomalies": {f"seen-{number}": 1}, "allowed": []}
+        for number, command in enumerate(commands)
+    ]
+    (tmp_path / "rocketmq.jsonl").write_text("")
+    (tmp_path / "findings.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    monkeypatch.setattr(run_support, "DATA", tmp_path)
+    assert seen_under.__wrapped__("leader-kill") == (1, 1, {"seen-0"})
 
 
 @pytest.mark.parametrize(
