@@ -8,6 +8,7 @@ from typing import Final
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import Event, Fault, Phase
+from chaos.core.refusals import REFUSED
 from chaos.run.watching import Beat, Opening
 from cluster.leaders import Lead
 
@@ -124,9 +125,13 @@ class Board:
 
 
 def counts(name: str, beat: Beat) -> str:
-    """``sends ok 120 fail 3 unknown 1``: what became of the operations that change something."""
+    """``sends ok 120 fail 3 unknown 1``: what became of the operations that change something.
+
+    ``refused by design`` stands between them where a node refused what it must not serve.
+    """
     seen = beat.totals.changes
-    return f"{name} ok {seen.get('ok', 0)} fail {seen.get('fail', 0)} unknown {seen.get('info', 0)}"
+    refused = f" refused by design {seen[REFUSED]}" if seen.get(REFUSED) else ""
+    return f"{name} ok {seen.get('ok', 0)} fail {seen.get('fail', 0)}{refused} unknown {seen.get('info', 0)}"
 
 
 def age_s(beat: Beat) -> float:

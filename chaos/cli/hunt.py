@@ -13,7 +13,8 @@ from chaos.cli.examples import examples
 from chaos.cli.output import tell
 from chaos.cli.sections import COMMON, HUNT, SHRINK, SectionCommand, SectionOption
 from chaos.cli.shrink import BUDGET, repetitions, summary_of
-from chaos.core.amounts import SEED, Amount
+from chaos.core.amounts import HUNTED, JOBS, SEED, Amount
+from chaos.core.errors import UsageError
 from chaos.core.rand import SEEDS
 from chaos.core.verdict import INTERRUPTED
 from chaos.options.experiment import DEFAULTS
@@ -26,14 +27,20 @@ if TYPE_CHECKING:
 _RATE: Final = Amount("number", 0, 1_000_000, above=True)
 
 
-def _names(_ctx: click.Context, _param: click.Parameter, value: str | None) -> tuple[str, ...]:
-    return () if value is None else tuple(name.strip() for name in value.split(",") if name.strip())
+def _names(_ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...]:
+    return () if value is None else _none_empty([name.strip() for name in value.split(",")], param, value)
 
 
-def _nemeses(_ctx: click.Context, _param: click.Parameter, value: str | None) -> tuple[str, ...]:
+def _nemeses(_ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...]:
     from nemesis.plan.nemesis_names import words
 
-    return () if value is None else tuple(words(value))
+    return () if value is None else _none_empty(words(value), param, value)
+
+
+def _none_empty(names: list[str], param: click.Parameter, value: str) -> tuple[str, ...]:
+    if not all(names):
+        raise UsageError(f"{param.opts[0]} {value!r}: a name is missing")
+    return tuple(names)
 
 
 def _option(section: str, *names: str, **more: Any) -> Decorator:
@@ -113,11 +120,11 @@ def _option(section: str, *names: str, **more: Any) -> Decorator:
     metavar="DURATION",
     help="Begin no run that would probably end later; what is found is made smaller after that.",
 )
-@_option(HUNT, "--runs", type=click.IntRange(min=1), default=None, metavar="N", help="Make so many runs at most.")
+@_option(HUNT, "--runs", type=AmountType(HUNTED), default=None, metavar="N", help="Make so many runs at most.")
 @_option(
     HUNT,
     "--jobs",
-    type=click.IntRange(1, 64),
+    type=AmountType(JOBS),
     default=1,
     show_default=True,
     metavar="N",

@@ -42,24 +42,23 @@ _END_TIMEOUT_S: Final = 120.0
 @click.option("--foreground", is_flag=True, help="Keep the cluster up in this process until Ctrl-C.")
 def up_command(foreground: bool, **options: Any) -> int:
     """Start a cluster without load and leave it running: for status, inject and heal; down ends it."""
+    from chaos.backend_choice import chosen
     from chaos.options.experiment import as_yaml
     from chaos.run.store import make_run_folder
 
     experiment = experiment_of(options)
+    backend, why = chosen(experiment.backend, experiment.backend_options)  # refused before anything is made
     store = Path(experiment.store)
     if answers_there(store / CURRENT):
         raise UsageError("a cluster is up in this store already; end it with chaos down, or use another --store")
-    (store / GROUP).mkdir(parents=True, exist_ok=True)
     folder = make_run_folder(store, GROUP, CURRENT)
     (folder / "config.yaml").write_text(as_yaml(experiment))
     if not foreground:
         return _in_background(folder)
-    from chaos.backend_choice import chosen
     from chaos.cli.run import progress
     from chaos.manual.manual_cluster import keep_up
 
     say = progress()
-    backend, why = chosen(experiment.backend, experiment.backend_options)
     say(f"backend  {backend.name}{why}")
     return keep_up(experiment, backend, folder, say)
 

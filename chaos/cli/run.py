@@ -9,10 +9,12 @@ from typing import Any
 
 import click
 
+from chaos.cli.amount_type import AmountType
 from chaos.cli.examples import examples
 from chaos.cli.options import LIVE_OPTION, run_options
 from chaos.cli.output import tell, text_style
 from chaos.cli.sections import REPEAT, SectionCommand, SectionOption
+from chaos.core.amounts import JOBS, REPEATS
 from chaos.core.errors import UsageError
 from chaos.options.experiment import Experiment
 from chaos.options.resolve import experiment_of
@@ -46,7 +48,7 @@ def progress() -> Callable[[str], None]:
     "--repeat",
     cls=SectionOption,
     section=REPEAT,
-    type=click.IntRange(min=1),
+    type=AmountType(REPEATS),
     default=None,
     metavar="N",
     help="Make N runs, each with the next seed; keep those that do not pass.",
@@ -62,7 +64,7 @@ def progress() -> Callable[[str], None]:
     "--jobs",
     cls=SectionOption,
     section=REPEAT,
-    type=click.IntRange(min=1),
+    type=AmountType(JOBS),
     default=1,
     metavar="N",
     help="With --repeat: make so many runs at the same time, in a process each.",

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from chaos.hunt.shrink import Shrunk
 
 BUDGET: Final = Amount("duration", 0, 30 * DAY_S, above=True)
-_TIMES_MOST: Final = 1000
+_TIMES: Final = Amount("count", 1, 1000)
+_MEASURED: Final = Amount("count", 0, 1000)
 
 
 def repetitions(confirm: str) -> Decorator:
@@ -32,7 +33,7 @@ def repetitions(confirm: str) -> Decorator:
             "--confirm",
             cls=SectionOption,
             section=SHRINK,
-            type=click.IntRange(1, _TIMES_MOST),
+            type=AmountType(_TIMES),
             default=3,
             show_default=True,
             metavar="N",
@@ -42,7 +43,7 @@ def repetitions(confirm: str) -> Decorator:
             "--at-least",
             cls=SectionOption,
             section=SHRINK,
-            type=click.IntRange(1, _TIMES_MOST),
+            type=AmountType(_TIMES),
             default=None,
             metavar="K",
             help="Keep what fails in so many of these.  [default: 1 with --backend sim, else more than half]",
@@ -51,7 +52,7 @@ def repetitions(confirm: str) -> Decorator:
             "--measure",
             cls=SectionOption,
             section=SHRINK,
-            type=click.IntRange(0, _TIMES_MOST),
+            type=AmountType(_MEASURED),
             default=10,
             show_default=True,
             metavar="N",

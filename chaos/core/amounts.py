@@ -103,6 +103,12 @@ def duration(value_s: float) -> str:
 
 _LOAD_S: Final = 30 * DAY_S
 SEED: Final = Amount("count", 0, (1 << 63) - 1)
+JOBS: Final = Amount("count", 1, 64)
+"""Runs at the same time, in a process each."""
+REPEATS: Final = Amount("count", 1, 1_000_000)
+"""Runs of one command, each with the next seed."""
+HUNTED: Final = Amount("count", 1, 100_000)
+"""Runs of one hunt: a corpus has no room for more records."""
 BOUNDS: Final[dict[str, Amount]] = {
     "rate": Amount("number", 0, 1_000_000, above=True),
     "clients": Amount("count", 1, 10_000),

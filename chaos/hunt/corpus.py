@@ -10,13 +10,14 @@ from typing import Any, Final
 
 import msgspec
 
+from chaos.core.amounts import HUNTED
 from chaos.core.errors import HistoryError, UsageError
 from chaos.hunt.candidate import CONFIG, PLAN, Candidate, candidate_of, experiment_for
 from chaos.options.experiment import Experiment, as_yaml
 from chaos.options.resolve import experiment_of
 from nemesis.plan.plan_file import read_plan, write_plan
 
-RECORDS_MOST: Final = 100_000
+RECORDS_MOST: Final = int(HUNTED.most)
 KEPT_MOST: Final = 500
 NEW: Final = "-new"
 """What the names of plans end with that are kept because they have shown something new."""

@@ -28,7 +28,7 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Totals(msgspec.Struct, frozen=True, kw_only=True):
-    """Counts over all workers, type word → number; the others as in ``messages.Stats``.
+    """Counts over all workers, type word or ``refused`` → number; the others as in ``messages.Stats``.
 
     ``changes``: operations that change the object; ``rest``: all others.
     """

@@ -50,8 +50,8 @@ class Follower:
             if (one := following.take_event(event)) is not None:
                 yield one
         for stream in self._stream_tails():
-            for records in stream.new():
-                following.take_records(records)
+            for records, refused in stream.new():
+                following.take_records(records, refused)
         quiet_s = self._quiet_s()
         yield following.beat(quiet_s)
         end, reported = following.end(_results(folder)), (folder / "report.html").is_file()
@@ -68,7 +68,7 @@ class Follower:
     def _stream_tails(self) -> list[StreamTail]:
         for path in sorted((self._folder / "history").glob("w*.ops")):
             if path.name not in self._streams and not path.is_symlink():
-                self._streams[path.name] = StreamTail(path)
+                self._streams[path.name] = StreamTail(path, self._following.run.refusals)
         return list(self._streams.values())
 
     def _quiet_s(self) -> float:

@@ -12,9 +12,10 @@ import numpy as np
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import Event, Observation, Phase
 from chaos.core.op import Type
+from chaos.core.refusals import REFUSED
 from chaos.core.runinfo import UNFINISHED, RunInfo
 from chaos.core.verdict import Results
-from chaos.serve.tail import Records
+from chaos.serve.tail import Mask, Records
 from cluster.leaders import leads_of
 from reports import words
 from reports.terms import terms_of
@@ -22,7 +23,12 @@ from reports.terms import terms_of
 Told = Callable[[Event], dict[str, Any] | None]
 """The object that an event is, None if it is not worth one."""
 
-_ENDS: Final = {int(kind): kind.word for kind in (Type.OK, Type.FAIL, Type.INFO, Type.NOT_SENT)}
+_REFUSED: Final = 1 << 8
+"""Stands for a failure that is a refusal by design; record types are smaller."""
+_ENDS: Final = {
+    **{int(kind): kind.word for kind in (Type.OK, Type.FAIL, Type.INFO, Type.NOT_SENT)},
+    _REFUSED: REFUSED,
+}
 LOAD: Final = "load"
 """The phase from whose beginning times count."""
 _RATE_S: Final = 5.0
@@ -83,9 +89,10 @@ class Following:
         one = self._told(event)
         return None if one is None else {"type": one["type"], "t": self._t(event.time_ns), **one}
 
-    def take_records(self, records: Records) -> None:
-        """Records of one worker."""
-        pairs, numbers = np.unique(records["type"].astype(np.int64) << 8 | records["f"], return_counts=True)
+    def take_records(self, records: Records, refused: Mask) -> None:
+        """Records of one worker. ``refused``: which of them say that a node refused by design."""
+        kinds = np.where(refused, _REFUSED, records["type"].astype(np.int64))
+        pairs, numbers = np.unique(kinds << 8 | records["f"], return_counts=True)
         for pair, number in zip(pairs.tolist(), numbers.tolist(), strict=True):
             kind, f = divmod(pair, 1 << 8)
             if kind == Type.INVOKE:

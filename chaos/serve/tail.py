@@ -15,15 +15,17 @@ import numpy.typing as npt
 
 from chaos.core.claims import ClaimReader
 from chaos.core.events import Event
-from chaos.core.recorder import OP_SIZE
+from chaos.core.op import Type
+from chaos.core.recorder import FLAG_PINNED, OP_SIZE
+from chaos.core.refusals import is_refusal
 
 PART: Final = OP_SIZE << 16
 """Bytes read at once."""
 _RECORD: Final = np.dtype(
     {
-        "names": ["sequence", "time_ns", "type", "f"],
-        "formats": ["<u4", "<i8", "u1", "u1"],
-        "offsets": [4, 8, 20, 21],
+        "names": ["sequence", "time_ns", "type", "f", "client", "error", "flags"],
+        "formats": ["<u4", "<i8", "u1", "u1", "<u2", "<u4", "<u2"],
+        "offsets": [4, 8, 20, 21, 22, 56, 62],
         "itemsize": OP_SIZE,
     }
 )
@@ -31,17 +33,26 @@ _CRC_SIZE: Final = 4
 _decoder: Final = msgspec.json.Decoder(Event)
 
 Records = npt.NDArray[np.void]
+Mask = npt.NDArray[np.bool_]
 
 
 class StreamTail:
-    """The records of one worker's stream: fields ``sequence``, ``time_ns``, ``type`` and ``f``."""
+    """The records of one worker's stream: fields ``sequence``, ``time_ns``, ``type`` and ``f``.
 
-    def __init__(self, path: Path) -> None:
+    Args:
+        path: its file of records; that of its errors lies beside it.
+        refusals: how the errors begin by which nodes refuse what they must not serve.
+    """
+
+    def __init__(self, path: Path, refusals: tuple[str, ...] = ()) -> None:
         self._path = path
+        self._refusals = refusals
         self._read = 0
+        self._pinned: set[int] = set()
+        self._errors = _ErrorTail(path.with_suffix(".errors"))
 
-    def new(self) -> Iterator[Records]:
-        """The records that are whole and were not given yet, in parts."""
+    def new(self) -> Iterator[tuple[Records, Mask]]:
+        """The records that are whole and were not given yet, in parts, and which of them were refused by design."""
         with self._path.open("rb") as file:
             while True:
                 file.seek(self._read * OP_SIZE)
@@ -55,11 +66,43 @@ class StreamTail:
                 if number == 0:
                     return
                 self._read += number
-                yield found[:number]
+                yield found[:number], self._refused(found[:number])
+
+    def _refused(self, records: Records) -> Mask:
+        """Which are failures of a client that stays on one node, with an error that is a refusal."""
+        begun = records[(records["type"] == Type.INVOKE) & ((records["flags"] & FLAG_PINNED) != 0)]
+        self._pinned.update(np.unique(begun["client"]).tolist())
+        failed = np.flatnonzero((records["type"] == Type.FAIL) & np.isin(records["client"], list(self._pinned)))
+        numbers, places = np.unique(records["error"][failed], return_inverse=True)
+        named = [is_refusal(self._errors.text(number), self._refusals) for number in numbers.tolist()]
+        found: Mask = np.zeros(len(records), dtype=np.bool_)
+        found[failed] = np.array(named, dtype=np.bool_)[places]
+        return found
 
 
 def _is_whole(record: bytes) -> bool:
     return int.from_bytes(record[:_CRC_SIZE], "little") == zlib.crc32(record[_CRC_SIZE:])
+
+
+class _ErrorTail:
+    """The errors of one worker's stream by number, from 1. A line is written before the first record that names it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._read = 0
+        self._lines: list[str] = []
+
+    def text(self, number: int) -> str:
+        """The error of this number; empty if there is none."""
+        if number > len(self._lines) and self._path.is_file():
+            with self._path.open("rb") as file:
+                file.seek(self._read)
+                for line in file:
+                    if not line.endswith(b"\n"):
+                        break
+                    self._read += len(line)
+                    self._lines.append(line.decode(errors="replace").rstrip("\n"))
+        return self._lines[number - 1] if 0 < number <= len(self._lines) else ""
 
 
 class EventTail:

@@ -113,7 +113,7 @@ Command = Load | Reconnect | Stop | Final | Prepare | AskReady | Observe | ReadR
 
 
 class Stats(msgspec.Struct, frozen=True, kw_only=True, tag="stats"):
-    """A worker's counts so far: operation word → type word → number.
+    """A worker's counts so far: operation word → type word → number; failures by design count as ``refused`` alone.
 
     By key, in ns, of operations that change the object: ``last_sent``, when the newest of a client that follows the
     route left, ``last_acked``, when the newest acknowledgement of any client came. ``pid``: of the worker's process

@@ -20,13 +20,14 @@ from chaos.core.client import Client, settled
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.op import Completion, Invocation, Type, Word
 from chaos.core.recorder import Recorder
+from chaos.core.refusals import REFUSED, is_refusal
 from chaos.models.registry import model_named
 from chaos.worker.final_spec import final_spec
 from chaos.worker.messages import Command, End, Final, FinalDone, Load, Reconnect, Stats, Stop, Stopped, WorkerSpec
 from chaos.worker.pipe import Child, Pipe, serve
 from chaos.workload.base import Arrival, Generator, LoadSpec, PerformsItself, Workload
 from chaos.workload.final import Ask, Heard, Part, Steps, Wait
-from cluster.system import System, pinned_clients
+from cluster.system import System, pinned_clients, refusals_of
 
 STATS_PERIOD_S: Constant = 1.0
 AT_ONCE: Constant = 8
@@ -45,6 +46,7 @@ class Worker:
         workload: Workload = plugins.load("workloads", spec.workload)()
         model = model_named(workload.model)
         self._pinned = pinned_clients(self._system, spec.view.settings, spec.clients)
+        self._refusals = refusals_of(self._system)
         self._own = list(range(spec.worker, spec.clients, spec.workers))
         self._clients: dict[int, Client] = {n: self._client(n) for n in self._own}
         operations = self._system.operations(workload.model, spec.view.settings)
@@ -71,6 +73,7 @@ class Worker:
         self._stopping = False
         self._paused: asyncio.Future[None] | None = None
         self._counts: Counter[tuple[Word, Type]] = Counter()
+        self._refused: Counter[Word] = Counter()
         self._worst_lag_ns = 0
         self._worst_ack_ns = 0
         self._last_ack_ns = 0
@@ -155,6 +158,8 @@ class Worker:
         finally:
             del self._tasks[number]
         self._counts[op.f, done.type] += 1
+        if done.type is Type.FAIL and self._pinned[op.client] and is_refusal(done.error, self._refusals):
+            self._refused[op.f] += 1
         if done.type is not Type.INFO:
             self._free[op.client].append(op.process)
         if done.type is Type.OK and op.f in self._changes:
@@ -168,6 +173,8 @@ class Worker:
         counts: dict[str, dict[str, int]] = {}
         for (f, kind), number in self._counts.items():
             counts.setdefault(f.word, {})[kind.word] = number
+        for f, number in self._refused.items():
+            counts[f.word] |= {Type.FAIL.word: self._counts[f, Type.FAIL] - number, REFUSED: number}
         return Stats(
             worker=self._spec.worker,
             pid=self._pipe.pid,

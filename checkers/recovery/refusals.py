@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from chaos.core.op import Type
+from chaos.core.refusals import is_refusal
 from chaos.core.verdict import ErrorResult
 from checkers.anomalies.findings import node_name
 from checkers.history.check_input import Context, QueueShard
@@ -79,7 +80,7 @@ def _refused(shard: QueueShard, context: Context, among: Ints | None = None) -> 
         failed = np.equal(shard.ops.type, Type.FAIL)
         ops = np.flatnonzero(failed) if among is None else among[failed[among]]
         texts, numbers = numbered(shard, ops)
-        named = np.array([text.startswith(context.run.refusals) for text in texts], dtype=np.bool_)
+        named = np.array([is_refusal(text, context.run.refusals) for text in texts], dtype=np.bool_)
         found[ops] = named[numbers] if len(ops) else False
     return found
 

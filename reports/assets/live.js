@@ -10,7 +10,7 @@ function row(cells) {
   cells.forEach(([text, label, kind]) => { const td = tr.insertCell(); td.textContent = text; td.className = kind ?? ''; if (label) td.dataset.l = label; });
   return tr;
 }
-function count(name, of) { return row([[name, '', 'title'], ...['ok', 'fail', 'info'].map((kind, i) => [String(of[kind] ?? 0), ['ok', 'failed', 'unknown'][i], 'n'])]); }
+function count(name, of) { return row([[name, '', 'title'], ...['ok', 'fail', 'refused', 'info'].map((kind, i) => [String(of[kind] ?? 0), ['ok', 'failed', 'refused by design', 'unknown'][i], 'n'])]); }
 function drawFaults() {
   at('faults').replaceChildren(...[...faults].map(([id, f]) => row([[String(id), '', 'n'], [f.name, '', 'mono'], [seconds(f.at), 'from', 'n'], [seconds(f.until), 'to', 'n'], [f.state, '', 'v' + (f.proven === false ? ' warn' : '')], [f.evidence, '', 'found']])));
 }

@@ -1,6 +1,6 @@
 """Operations of an example, as their formats have them, in one shape for drawing. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -9,25 +9,52 @@ from chaos.core.verdict import Example
 from reports import words
 
 LABEL: Final = 34
-"""Characters of a label; the whole is in the title."""
+"""Characters of a label; the whole is in the title, and in the list below a picture."""
+SHOWN: Final = 12
+"""So many operations before one are named in its title."""
 
 
 class Bar(msgspec.Struct, frozen=True, kw_only=True):
     """One operation. ``begin`` and ``end`` order what happened; ``end`` None: nobody knows when or whether it ended.
 
-    ``outcome``: ok, fail or info. ``guilty``: the one that fits nowhere. ``place``: which it is in the order that
-    explains the others, from 1; None where it is in none.
+    ``text``: what it did, of which ``label`` is the beginning. ``outcome``: ok, fail or info. ``guilty``: the one that
+    fits nowhere. ``place``: which it is in the order that explains the others, from 1; None where it is in none.
+    ``before``: a line for each operation that is before it in that order, and for how many more there are.
     """
 
     number: int
     process: str
     label: str
-    title: str
+    text: str
+    said: str
     begin: float
     end: float | None
     outcome: str
     guilty: bool = False
     place: int | None = None
+    before: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """All that is known of it, a line each."""
+        return "\n".join([self.said, *self.before])
+
+
+def bar_of(
+    text: str, number: int, process: Any, outcome: str, begin: float, end: float | None, *, guilty: bool = False
+) -> Bar:
+    """The bar of an operation; ``text``: what it did."""
+    return Bar(
+        number=number,
+        process="" if process is None else text_of(process),
+        label=text if len(text) <= LABEL else f"{text[: LABEL - 1]}…",
+        text=text,
+        said=f"{text} ({outcome}, process {text_of(process)}, number {number})",
+        begin=begin,
+        end=end,
+        outcome=outcome if outcome in ("ok", "fail") else "info",
+        guilty=guilty,
+    )
 
 
 def bars_of(example: Example) -> tuple[Bar, ...]:
@@ -38,9 +65,25 @@ def bars_of(example: Example) -> tuple[Bar, ...]:
         return found
     places = {number: place for place, number in enumerate(example.order, 1)}
     guilty = example.ops[0].get("op")
-    return tuple(
-        msgspec.structs.replace(bar, guilty=bar.number == guilty, place=places.get(bar.number)) for bar in found
-    )
+    marked = [msgspec.structs.replace(bar, guilty=bar.number == guilty, place=places.get(bar.number)) for bar in found]
+    ordered = in_order(marked)
+    return tuple(msgspec.structs.replace(bar, before=_before(bar, ordered)) for bar in marked)
+
+
+def in_order(bars: Iterable[Bar]) -> list[Bar]:
+    """Those that have a place in the order, in it."""
+    return sorted((bar for bar in bars if bar.place is not None), key=lambda bar: bar.place or 0)
+
+
+def _before(bar: Bar, ordered: Sequence[Bar]) -> tuple[str, ...]:
+    """The order up to an operation, a line each; of the one that fits nowhere all that the order holds."""
+    if bar.place is None and not bar.guilty:
+        return ("not in the order",)
+    before = [one for one in ordered if bar.place is None or (one.place or 0) < bar.place]
+    left = len(before) - SHOWN
+    head = "fits nowhere in this order:" if bar.guilty else "in the order after:" if before else "first in the order"
+    more = (f"({words.plural(left, 'operation')} before these)",) if left > 0 else ()
+    return (head, *more, *(f"{one.place}. {one.text} ({one.number})" for one in before[-SHOWN:]))
 
 
 def _whole(rows: Sequence[Mapping[str, Any]]) -> Iterator[Bar]:
@@ -71,15 +114,7 @@ def _bar(row: Mapping[str, Any], number: int, begin: float, end: float | None, s
     outcome = str(row.get("type", "info"))
     steps = "index" in row and said  # each names what it does
     label = said if steps else f"{row.get('f', '')} {said}".strip()
-    return Bar(
-        number=number,
-        process="" if row.get("process") is None else text_of(row["process"]),
-        label=label if len(label) <= LABEL else f"{label[: LABEL - 1]}…",
-        title=f"{label} ({outcome}, process {text_of(row.get('process'))}, number {number})",
-        begin=begin,
-        end=end,
-        outcome=outcome if outcome in ("ok", "fail") else "info",
-    )
+    return bar_of(label, number, row.get("process"), outcome, begin, end)
 
 
 _OF_LOGS: Final = ("records", "to_end")

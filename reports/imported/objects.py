@@ -12,7 +12,7 @@ import msgspec
 from chaos.core.verdict import Results
 from chaos.formats.operations import NEVER, Operation
 from reports import words
-from reports.imported.bars import LABEL, Bar, said, text_of
+from reports.imported.bars import Bar, bar_of, said, text_of
 from reports.imported.lanes import Lanes, lanes_of
 
 OBJECTS: Final = 24
@@ -129,14 +129,6 @@ def _steps(value: Any) -> Sequence[Sequence[Any]]:
 
 
 def _bar(operation: Operation, label: str, *, guilty: bool) -> Bar:
-    outcome = operation.type.word
-    return Bar(
-        number=operation.number,
-        process="" if operation.process is None else text_of(operation.process),
-        label=label if len(label) <= LABEL else f"{label[: LABEL - 1]}…",
-        title=f"{label} ({outcome}, process {text_of(operation.process)}, number {operation.number})",
-        begin=float(operation.invoke),
-        end=None if operation.complete == NEVER else float(operation.complete),
-        outcome=outcome if outcome in ("ok", "fail") else "info",
-        guilty=guilty,
-    )
+    end = None if operation.complete == NEVER else float(operation.complete)
+    word = operation.type.word
+    return bar_of(label, operation.number, operation.process, word, float(operation.invoke), end, guilty=guilty)

@@ -8,7 +8,7 @@ import msgspec
 from chaos.core.verdict import Anomaly, Example, Results
 from checkers.anomalies.catalogue import kind_of
 from reports import words
-from reports.imported.bars import Bar, bars_of
+from reports.imported.bars import Bar, bars_of, in_order
 from reports.imported.lanes import Lanes, lanes_of
 from reports.imported.objects import Objects
 from reports.page.findings import anchor_of, stamp_of
@@ -133,7 +133,7 @@ def _example(example: Example) -> ExamplePart:
         sentence=example.sentence,
         lanes=lanes_of(bars),
         guilty="" if guilty is None else _named(guilty),
-        order=_ordered(bars),
+        order=tuple(map(_named, in_order(bars))),
         ring=ring_of(example.circle, _labels(bars)),
         edges=tuple((edge.kind, edge.reason) for edge in example.circle),
         columns=columns,
@@ -142,14 +142,8 @@ def _example(example: Example) -> ExamplePart:
 
 
 def _named(bar: Bar) -> str:
-    return f"{bar.label} ({bar.number})"
-
-
-def _ordered(bars: Sequence[Bar]) -> tuple[str, ...]:
-    """The operations that have an order, in it."""
-    placed = [(bar.place, _named(bar)) for bar in bars if bar.place is not None]
-    return tuple(text for _, text in sorted(placed))
+    return f"{bar.text} ({bar.number})"
 
 
 def _labels(bars: Sequence[Bar]) -> Mapping[int, str]:
-    return {bar.number: f"{bar.number}: {bar.label}" for bar in bars}
+    return {bar.number: f"{bar.number}: {bar.text}" for bar in bars}

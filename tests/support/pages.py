@@ -8,6 +8,12 @@ WIDE: Final = {"width": 1180, "height": 900}
 NARROW: Final = {"width": 390, "height": 800}
 PATIENCE_S: Final = 120
 """How long what must come is waited for: a browser that shares its machine starts and draws slowly."""
+SIZES: Final = (
+    ("light", {"width": 1400, "height": 900}),
+    ("dark", {"width": 390, "height": 800}),
+    ("light", {"width": 768, "height": 1024}),
+)
+"""Each with the colours that a page is looked at in."""
 WORD: Final = 24
 """A longer word may be broken: it is a path, an id or a hash."""
 
@@ -18,6 +24,53 @@ def until(page: Any, condition: str) -> None:
     while not page.evaluate(condition):
         deadline.check()
         page.evaluate("() => new Promise(requestAnimationFrame)")
+
+
+def unfold(page: Any) -> None:
+    """Open all that is folded and wait until what is made when it is opened is there."""
+    page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    until(page, _FILLED)
+
+
+_FILLED: Final = """[['#oplist', 'table'], ['#loglist', 'table'], ['details.beside', '.loglines']].every(
+  ([folded, inside]) => [...document.querySelectorAll(folded)].every(
+    e => !e.checkVisibility() || e.querySelector(inside)))"""
+
+
+def hindrances(page: Any) -> list[Any]:
+    """What hinders readers of an open page: what axe-core finds and what is cut off or broken, at each width and in
+    both colours, and what can be used and keys do not reach. Nothing of it may be there.
+    """
+    unfold(page)
+    found: list[Any] = []
+    for scheme, size in SIZES:
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size(size)
+        until(page, f"innerWidth === {size['width']}")
+        if page.evaluate("document.documentElement.scrollWidth") > size["width"]:
+            found.append(f"wider than {size['width']}")
+        found += [*violations(page), *cut_off(page), *broken_words(page)]
+    return found + unreached(page)
+
+
+def violations(page: Any) -> list[tuple[str, list[str]]]:
+    """What axe-core finds: each rule with the first elements that break it."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page).response["violations"]
+    return [(one["id"], [node["html"] for node in one["nodes"]][:3]) for one in found]
+
+
+def unreached(page: Any) -> list[str]:
+    """What can be used and the tab key does not come to; of buttons that exclude each other it comes to the chosen."""
+    page.evaluate("document.addEventListener('focusin', e => { e.target.dataset.reached = 1; })")
+    usable = """[...document.querySelectorAll('a[href], button, select, input, summary, [tabindex="0"]')]
+      .filter(e => e.checkVisibility() && !e.disabled && (e.type !== 'radio' || e.checked))"""
+    scrolled = "document.querySelectorAll('.scroll').length"  # browsers stop at some of these too
+    for _ in range(page.evaluate(f"{usable}.length + {scrolled} + 5")):
+        page.keyboard.press("Tab")
+    found: list[str] = page.evaluate(f"{usable}.filter(e => !e.dataset.reached).map(e => e.outerHTML.slice(0, 90))")
+    return found
 
 
 def broken_words(page: Any) -> list[str]:

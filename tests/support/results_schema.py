@@ -1,8 +1,8 @@
-"""The JSON schema of ``results.json``, made of the structs: docs/reference/results.schema.json.
+"""The JSON schemas of what programs read of runs and matrices, made of the structs: docs/reference/*.schema.json.
 
-Write it again, and look at the difference:
+Write them again, and look at the difference:
 
-    .venv/bin/python tests/support/results_schema.py && git diff docs/reference/results.schema.json
+    .venv/bin/python tests/support/results_schema.py && git diff docs/reference
 """
 
 import json
@@ -13,33 +13,47 @@ from typing import Any
 import msgspec
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-FILE = ROOT / "docs" / "reference" / "results.schema.json"
+FOLDER = ROOT / "docs" / "reference"
+FILE = FOLDER / "results.schema.json"
+PLAN = FOLDER / "matrix.schema.json"
+ROW = FOLDER / "matrix-cell.schema.json"
 
 
-def schema() -> dict[str, Any]:
-    """The schema; ``checksum`` is what a file has beside its struct, as its last member."""
+def schemas() -> dict[Path, dict[str, Any]]:
+    """The schema of each file."""
+    from chaos.core.matrix_results import CellRow, MatrixPlan
     from chaos.core.verdict import Results
 
-    made = msgspec.json.schema(Results)
-    definitions = made["$defs"]
-    definitions["Results"]["properties"]["checksum"] = {
+    results = _schema(Results, "results.json of a run of chaos")
+    # What a file has beside its struct, as its last member.
+    results["$defs"]["Results"]["properties"]["checksum"] = {
         "type": "string",
         "description": "CRC-32 of all bytes before it, in hex.",
     }
     return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "results.json of a run of chaos",
-        "$ref": "#/$defs/Results",
-        "$defs": dict(sorted(definitions.items())),
+        FILE: results,
+        PLAN: _schema(MatrixPlan, "matrix.json of a matrix of chaos"),
+        ROW: _schema(CellRow, "a line of cells.jsonl of a matrix of chaos"),
     }
 
 
-def text() -> str:
-    """The file's text."""
-    return json.dumps(schema(), indent=1, ensure_ascii=False) + "\n"
+def _schema(struct: type, title: str) -> dict[str, Any]:
+    made = msgspec.json.schema(struct)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": title,
+        "$ref": made["$ref"],
+        "$defs": dict(sorted(made["$defs"].items())),
+    }
+
+
+def texts() -> dict[Path, str]:
+    """The text of each file."""
+    return {path: json.dumps(one, indent=1, ensure_ascii=False) + "\n" for path, one in schemas().items()}
 
 
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
-    FILE.write_text(text())
-    print(FILE)
+    for path, text in texts().items():
+        path.write_text(text)
+        print(path)

@@ -1,4 +1,4 @@
-"""docs/reference/results.schema.json is made of the code, and real results of every kind keep to it."""
+"""The schemas in docs/reference are made of the code; results of every kind and rows of matrices keep to them."""
 
 import copy
 import json
@@ -11,8 +11,10 @@ import pytest
 import results_schema
 import synthetic
 from repository import ROOT
+from small_matrix import PLAN, ROWS, row
 
-from chaos.core.gate import Allowed, Gates
+from chaos.core.gate import Allowed, GateResult, Gates, ThresholdResult
+from chaos.core.matrix_results import CellRow
 from chaos.core.runinfo import read_run, write_run
 from chaos.run.judging import judge
 from chaos.testing.history_files import load_history, write_run_folder
@@ -22,12 +24,10 @@ VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 HISTORIES = sorted((ROOT / "tests" / "histories").glob("*.yaml"))[::6]
 
 
-def test_the_file_is_what_the_code_says() -> None:
-    assert results_schema.FILE.read_text() == results_schema.text(), "run tests/support/results_schema.py"
-
-
-def test_it_is_a_schema() -> None:
-    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+@pytest.mark.parametrize("path", results_schema.schemas(), ids=lambda path: path.stem)
+def test_a_file_is_what_the_code_says_and_a_schema(path: Path) -> None:
+    assert path.read_text() == results_schema.texts()[path], "run tests/support/results_schema.py"
+    jsonschema.Draft202012Validator.check_schema(json.loads(path.read_text()))
 
 
 @pytest.mark.parametrize("history", HISTORIES, ids=lambda path: path.stem)
@@ -81,3 +81,44 @@ def test_what_is_none_is_refused(path: tuple[Any, ...], wrong: Any, tmp_path: Pa
         inner = inner[step]
     inner[path[-1]] = wrong
     assert not VALIDATOR.is_valid(found)
+
+
+def validator_of(path: Path) -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(json.loads(path.read_text()))
+
+
+def as_stored(struct: msgspec.Struct) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(msgspec.json.encode(struct))
+    return found
+
+
+GATED = row(
+    3,
+    thresholds=(ThresholdResult(text="lost==0", state="held", measured="0", value=0),),
+    gate=GateResult(valid=True),
+)
+
+
+def test_the_plan_of_a_matrix_keeps_to_its_schema() -> None:
+    stored = as_stored(PLAN)
+    validator_of(results_schema.PLAN).validate(stored)
+    assert not validator_of(results_schema.PLAN).is_valid({**stored, "repeats": "1"})
+
+
+@pytest.mark.parametrize("made", [*ROWS, GATED], ids=lambda made: made.id)
+def test_a_row_of_a_matrix_keeps_to_its_schema(made: CellRow) -> None:
+    validator_of(results_schema.ROW).validate(as_stored(made))
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"verdict": "PASS"}, {"rto": {"send": ["ever"]}}, {"argv": "chaos run"}, {"colour": "FAIL"}], ids=str
+)
+def test_what_is_no_row_is_refused(wrong: dict[str, Any]) -> None:
+    assert not validator_of(results_schema.ROW).is_valid({**as_stored(ROWS[0]), **wrong})
+
+
+def test_rows_that_are_kept_keep_to_the_schema() -> None:
+    kept = (ROOT / "docs" / "data" / "rocketmq-raft" / "cells.jsonl").read_text().splitlines()
+    assert kept
+    for line in kept[::20]:
+        validator_of(results_schema.ROW).validate(json.loads(line))

@@ -53,6 +53,15 @@ def test_help_of_run_names_an_option_once_and_takes_its_other_names() -> None:
         assert command_of("run").make_context("run", list(words)).params["clients"] == 3
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_number_is_refused_in_our_words_and_has_bounds(name: str) -> None:
+    command = command_of(name)
+    inside = command.commands.values() if isinstance(command, click.Group) else ()
+    params = [param for one in (command, *inside) for param in one.params]
+    of_clicks = (click.types.IntParamType, click.types.FloatParamType)
+    assert [param.name for param in params if isinstance(param.type, of_clicks)] == []
+
+
 def test_run_has_five_examples_and_each_can_be_planned() -> None:
     lines = examples_of("run")
     assert len(lines) == 5

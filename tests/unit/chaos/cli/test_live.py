@@ -10,7 +10,7 @@ import msgspec
 from leading import leads
 
 from chaos.cli import live_json
-from chaos.cli.board import BEAT_EVERY_S, Board
+from chaos.cli.board import BEAT_EVERY_S, Board, counts
 from chaos.cli.live import QUEUE_MAX, Clock, Display
 from chaos.cli.picture import picture
 from chaos.core.clock import NS_PER_S
@@ -90,6 +90,17 @@ def test_there_is_a_line_every_half_minute_and_one_when_the_leader_changes() -> 
     assert line.startswith("load     sends ok 3000 fail 2 unknown 0  100/s  slowest ack 250 ms  last 1.0 s ago  ")
     assert line.endswith("  lag 4 ms  leader b1 epoch 1")
     assert board.take_beat(beat(61, master="b2", epoch=2)) == ["leader   b2 of brokers epoch 2, was b1"]
+
+
+def test_what_a_node_refuses_by_design_is_told_apart_from_failures() -> None:
+    one = beat(1, ok=5)
+    totals = msgspec.structs.replace(one.totals, changes={"ok": 5, "fail": 2, "refused": 7, "info": 1})
+    assert counts("sends", msgspec.structs.replace(one, totals=totals)) == (
+        "sends ok 5 fail 2 refused by design 7 unknown 1"
+    )
+    assert totals.begun == 5 + 2 + 7 + 1 + 3
+    (told_,) = told(("beat", msgspec.structs.replace(one, totals=totals)))
+    assert told_["changes"] == {"ok": 5, "fail": 2, "refused": 7, "info": 1}
 
 
 def test_the_picture_shows_roles_the_fault_with_its_countdown_and_rates() -> None:

@@ -16,12 +16,19 @@ from stored_runs import write
 from chaos.cli.board import Board
 from chaos.cli.live_json import object_of
 from chaos.core.clock import Deadline
+from chaos.core.op import Type
 from chaos.core.recorder import OP_SIZE, Recorder
+from chaos.core.runinfo import read_run
 from chaos.models.log.model import LOG
+from chaos.options.resolve import experiment_of
+from chaos.run import recipe
+from chaos.run.watching import Beat, Quiet
 from chaos.serve.follower import Follower
+from chaos.serve.following import Following
 from chaos.serve.server import Server
 from chaos.serve.tail import EventTail, StreamTail
 from chaos.testing import run
+from cluster.simulation.backend import SimBackend
 
 pytestmark = pytest.mark.broad
 
@@ -101,11 +108,62 @@ def test_a_record_that_is_being_stored_is_not_given_yet(tmp_path: Path) -> None:
     whole = path.read_bytes()
     path.write_bytes(whole[: 3 * size] + whole[3 * size : 3 * size + 40] + bytes(10 * size))
     tail = StreamTail(path)
-    assert [len(part) for part in tail.new()] == [3]
-    assert [len(part) for part in tail.new()] == []
+    assert [len(part) for part, _ in tail.new()] == [3]
+    assert [len(part) for part, _ in tail.new()] == []
     path.write_bytes(whole + bytes(4 * size))
-    assert sum(len(part) for part in tail.new()) == len(whole) // size - 3
+    assert sum(len(part) for part, _ in tail.new()) == len(whole) // size - 3
     assert list(tail.new()) == []
+
+
+def test_refusals_by_design_are_counted_apart_as_in_the_verdict(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path, 0, ("b1",), LOG)
+    path, tail = tmp_path / "w0.ops", StreamTail(tmp_path / "w0.ops", ("rejected: not-master",))
+    seen: list[bool] = []
+    for client, kind, error in (
+        (1, Type.FAIL, "rejected: not-master"),  # follows the route
+        (2, Type.FAIL, "rejected: not-master, b2 is"),
+        (2, Type.INFO, "rejected: not-master"),
+        (2, Type.FAIL, "connect: refused"),
+        (2, Type.FAIL, "rejected: not-master"),
+        (2, Type.OK, None),
+    ):
+        op = sending((1, client), process=client, client=client, deadline_ns=9)
+        number = recorder.invoke(op, 5, pinned=client == 2)[0]
+        recorder.complete(number, op, placed(0, kind, node="b1", error=error))
+        for part, refused in tail.new():  # the file is mapped: what is stored can be read
+            seen += refused[part["type"] != Type.INVOKE].tolist()
+    recorder.close()
+    assert seen == [False, True, False, False, True, False]
+    (both,) = StreamTail(path, ("rejected: not-master",)).new()
+    following = Following(read_run(write(tmp_path / "run")), told)
+    before = following.beat(0)["changes"]
+    following.take_records(*both)
+    assert before == {}
+    assert following.beat(0)["changes"] == {"ok": 1, "fail": 2, "info": 1, "refused": 2}
+
+
+class Beats(Quiet):
+    """Keeps what a console would be told once a second."""
+
+    def __init__(self) -> None:
+        self.heard: list[Beat] = []
+
+    def beat(self, beat: Beat) -> None:
+        self.heard.append(beat)
+
+
+def test_console_live_page_and_verdict_count_the_same_refusals(tmp_path: Path) -> None:
+    asked = {"system": "minimq", "backend": "sim", "nemesis": "leader-partition", "seed": 1, "time_limit_s": 30.0}
+    experiment, console = experiment_of({**asked, "store": str(tmp_path), "reports": ()}), Beats()
+    folder, results, _ = recipe.run(experiment, SimBackend(), ("chaos", "run"), console)
+    assert results is not None
+    by_design = sum(one.count for one in results.errors if one.by_design)
+    assert by_design > 100
+    *_, beat = Follower(folder, told).step()
+    assert beat["changes"].get("refused", 0) + beat["rest"].get("refused", 0) == by_design
+    totals = console.heard[-1].totals
+    said = totals.changes.get("refused", 0) + totals.rest.get("refused", 0)
+    assert by_design * 0.8 < said <= by_design, "the last second is not told any more"
 
 
 def test_a_line_that_is_being_written_is_not_given_yet(tmp_path: Path) -> None:

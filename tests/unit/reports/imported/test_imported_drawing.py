@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from chaos.core.verdict import Edge, Example
-from reports.imported.bars import bars_of
+from reports.imported.bars import SHOWN, bars_of
 from reports.imported.lanes import CHARACTER, lanes_of
 from reports.page.ring import BOX, ring_of
 
@@ -33,6 +33,22 @@ def test_operations_have_their_place_in_the_order_that_explains_them():
     ]
     assert [bar.label for bar in bars.values()] == ["read → 2", "write 1", "write 2", "read → nothing"]
     assert (bars[1].end, bars[1].outcome) == (None, "info")
+
+
+def test_a_title_tells_the_order_up_to_its_operation():
+    bars = {bar.number: bar for bar in bars_of(Example(sentence="x", ops=ROWS, order=(1, 0)))}
+    assert bars[1].title.splitlines() == ["write 2 (info, process 1, number 1)", "first in the order"]
+    assert bars[0].title.splitlines()[1:] == ["in the order after:", "1. write 2 (1)"]
+    assert bars[6].title.splitlines()[1:] == ["fits nowhere in this order:", "1. write 2 (1)", "2. write 1 (0)"]
+    assert bars[8].title.splitlines()[1:] == ["not in the order"]
+
+
+def test_of_a_long_order_a_title_tells_the_nearest():
+    rows = [row(at, at, "write", at, at + 1, argument="x" * 50) for at in range(SHOWN + 5)]
+    bars = bars_of(Example(sentence="x", ops=(row(99, 0, "read", 90, 91), *rows), order=tuple(range(SHOWN + 5))))
+    head, more, *named = bars[0].before
+    assert (head, more, len(named)) == ("fits nowhere in this order:", "(5 operations before these)", SHOWN)
+    assert named[-1] == f"{SHOWN + 5}. write {'x' * 50} ({SHOWN + 4})", "whole, however long it is"
 
 
 def test_without_an_order_nobody_is_guilty():

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from pages import NARROW, WIDE, broken_words
+from pages import NARROW, WIDE, broken_words, hindrances
 
 from chaos.cli.main import cli
 from chaos.core.op import Type
@@ -82,6 +82,18 @@ def test_a_link_leads_to_the_first_error_of_an_object(tmp_path, open_page):
     page.click("#object-1 a")
     box, room = first.bounding_box(), page.locator("#object-1 .scroll").bounding_box()
     assert room["x"] <= box["x"] < room["x"] + room["width"]
+
+
+def test_what_a_picture_cuts_is_whole_in_the_list_below(tmp_path, open_page):
+    text = "a value that is rather long, and longer"
+    operations = [Operation(f="write", argument=text, type=Type.OK, invoke=0, complete=1, number=0, process=0, key=1)]
+    path = tmp_path / "cut.html"
+    path.write_text(render("k.edn", circle(), "chaos check k.edn", objects_of(operations, circle())))
+    page = open_page(path)
+    assert page.locator("#object-1 svg.lanes text.label").text_content().endswith("…")
+    page.locator("#object-1 summary", has_text="in words").focus()
+    page.keyboard.press("Enter")
+    assert page.locator("#object-1 ol.said li").inner_text() == f"write {text} (ok, process 0, number 0)"
 
 
 def test_a_file_that_is_too_long_to_draw_says_so(history, tmp_path, monkeypatch):
@@ -173,3 +185,11 @@ def test_nothing_is_broken_or_clipped(history, tmp_path, open_page, size, scheme
             }"""
         )
         assert covered == [], "labels cover each other"
+
+
+def test_every_reader_reaches_all_of_it(history, tmp_path, open_page):
+    register, ring = tmp_path / "register.html", tmp_path / "ring.html"
+    check(str(history), "--model", "register", "--report", str(register))
+    ring.write_text(render("k.edn", circle("a rather long text " * 8), "chaos check k.edn", hostile_objects()))
+    for path in (register, ring):
+        assert hindrances(open_page(path)) == []
