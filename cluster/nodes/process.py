@@ -40,8 +40,8 @@ _MARK: Final = "--"
 
 # What scripts that look at a node's process begin with; $1: the host's home.
 # `begun PID`: the start time of a live process. `known`: sets pid, start and from; fails without a pid file.
-# `scan`: the pid file, then "tgid tid state start" for every thread of the process and of its session. A shell reads byte
-# by byte, so grep says which of hundreds of processes may be one of them.
+# `scan`: the pid file, then "tgid tid state start" for every thread of the process and of its session. A shell reads
+# byte by byte, so grep says which of hundreds of processes may be one of them.
 COMMON: Final = f"""\
 cd "$1" || exit
 begun() {{

@@ -90,7 +90,8 @@ class RedisReplicas:
 
     async def _keys(self, name: str, pattern: str) -> list[str]:
         """The run's keys that a server has; none if it does not say, for then it says no more of what they hold."""
-        keys, cursor, deadline_ns = [], "0", _soon()
+        keys: list[str] = []
+        cursor, deadline_ns = "0", _soon()
         try:
             while True:
                 scan = ("SCAN", cursor, "MATCH", pattern, "COUNT", _SCAN_COUNT)
@@ -120,7 +121,7 @@ class RedisReplicas:
 
     async def _moment(self, name: str, keys: Sequence[str], *, digest: bool) -> Reply:
         """What a server replies to a transaction. Raises Definite or Indefinite."""
-        commands = [
+        commands: list[tuple[str | int, ...]] = [
             *([("READONLY",)] if self._cluster else []),  # else a replica of a cluster sends whoever asks to its master
             ("MULTI",),
             ("INFO", "replication"),
@@ -141,7 +142,7 @@ def copy_of(node: str, subject: str, keys: Sequence[str], reply: Reply) -> Copy:
     if refused is not None:
         raise Definite(refused)
     try:
-        said, *digests, contents = info(replies[0]), *replies[1:]
+        said, digests, contents = info(replies[0]), replies[1:-1], replies[-1]
         leads = said["role"] == "master"
         position, history = int(said["master_repl_offset" if leads else "slave_repl_offset"]), said["master_replid"]
         entries = {key: str(text) for key, (kind, text) in zip(keys, _pairs(contents), strict=True) if kind != "none"}
