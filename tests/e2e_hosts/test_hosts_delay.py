@@ -107,7 +107,7 @@ def took_ms(*pairs):
 
 
 def spread_ms(took):
-    """How far apart the quickest and slowest of the middle half are: 10 ms, if all values within 20 are equally likely."""
+    """How far apart the ends of the middle half are: 10 ms, if all values within 20 are equally likely."""
     quarters = quantiles(took, n=4)
     return quarters[-1] - quarters[0]
 

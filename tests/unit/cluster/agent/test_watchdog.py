@@ -132,7 +132,9 @@ def test_the_whole_session_of_a_stopped_process_goes_on(machine):
         return {watchdog.stat(pid)[0] for pid in own}
 
     assert len(own) == 2
-    assert states() == {"T"}
+    deadline = Deadline("both to be stopped", 60)
+    while states() != {"T"}:
+        deadline.check()
     machine.left_alone()
     assert "T" not in states()
 
