@@ -54,7 +54,7 @@ class CellRow(Planned, frozen=True, kw_only=True):
     """One job that is done, beside what was planned of it.
 
     ``rto``: kind of operation → recovery from each fault that was injected, over all keys. ``changes``: the
-    kinds that change an object and that recovery is measured of; rows that do not say it are of logs. ``run``: the
+    kinds that change an object and that recovery is measured of; older rows do not say it. ``run``: the
     run's folder, relative to the matrix's, empty if there is none; ``earlier``: folders of attempts that broke.
     ``planned``, ``proven``, ``healed``, ``skipped``: faults. ``lost``: acknowledged messages that faults cost.
     ``colour``: that of its faults, grey if they differ. ``thresholds``, ``gate``: as in ``results.json``.
@@ -81,7 +81,7 @@ class CellRow(Planned, frozen=True, kw_only=True):
     chaos_version: str
     system: str
     colour: Colour | None = None
-    changes: tuple[str, ...] = ("send",)
+    changes: tuple[str, ...] = ()
     thresholds: tuple[ThresholdResult, ...] = ()
     gate: GateResult | None = None
 

@@ -12,6 +12,8 @@ from reports.page.spread import Spread, spread_of
 
 ANY: Final = "change"
 """What changes of several kinds are called together."""
+OF_OLDER_ROWS: Final = ("send",)
+"""The changes of a row that does not say them: it is of a log."""
 
 
 def recovery_of(row: CellRow) -> tuple[Recovery, ...]:
@@ -26,7 +28,7 @@ def pooled(rows: Sequence[CellRow]) -> Spread:
 
 def measured(row: CellRow) -> list[str]:
     """The kinds of changes that a run asked for, and so has recoveries of."""
-    return [f for f in row.rto if f in row.changes]
+    return [f for f in row.rto if f in (row.changes or OF_OLDER_ROWS)]
 
 
 def change_of(rows: Iterable[CellRow]) -> str:
