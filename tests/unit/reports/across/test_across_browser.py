@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pages import NARROW, WIDE, broken_words
+from pages import NARROW, WIDE, broken_words, hindrances
 from small_matrix import PLAN, ROWS
 from stored_runs import stored
 
@@ -72,6 +72,11 @@ def test_nothing_is_clipped_and_no_word_is_broken(
     page = open_page(request.getfixturevalue(which), size=size)
     assert broken_words(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+
+
+@pytest.mark.parametrize("which", ["index", "compared"])
+def test_every_reader_reaches_all_of_it(open_page: Open, request: pytest.FixtureRequest, which: str) -> None:
+    assert hindrances(open_page(request.getfixturevalue(which))) == []
 
 
 @pytest.mark.parametrize("which", ["index", "compared"])

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pages import NARROW, PATIENCE_S, broken_words, until
+from pages import NARROW, PATIENCE_S, broken_words, hindrances, until
 from stored_runs import write
 
 from chaos.cli.board import Board
@@ -48,6 +48,8 @@ def test_the_page_fills_from_the_servers_news_and_ends_with_the_verdict(browser:
     assert "brokers: b2 epoch 2" in page.text_content("#leaders")
     assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
     assert broken_words(page) == []
+    assert hindrances(page) == []
+    page.set_viewport_size(NARROW)
     page.get_by_role("link", name="the run's page").click()
     page.wait_for_url("**/report.html")
     page.wait_for_selector("body[data-done]")

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 import synthetic
-from pages import NARROW, broken_words
+from pages import NARROW, broken_words, hindrances
 from small_matrix import PLAN, ROWS, row
 
 from chaos.core.matrix_results import append_row
@@ -86,3 +86,7 @@ def test_on_a_phone_no_word_is_broken_and_nothing_is_cut_off(open_page: Open, fo
     assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
     assert page.eval_on_selector_all(".scroll", "all => all.filter(e => e.scrollWidth > e.clientWidth + 1).length") == 0
     assert page.get_by_role("button", name="took").is_visible(), "sorted on a phone as well"
+
+
+def test_every_reader_reaches_all_of_it(open_page: Open, folder: Path) -> None:
+    assert hindrances(open_page(folder / "index.html")) == []
