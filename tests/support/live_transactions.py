@@ -2,14 +2,19 @@
 
 import msgspec
 
+from chaos import plugins
+from chaos.core.clock import NS_PER_S
+from chaos.core.manifest import write_manifest
 from chaos.core.model import word_table
 from chaos.core.op import Completion, Invocation, Type
 from chaos.core.recorder import Recorder
+from chaos.core.runinfo import read_run, write_run
 from chaos.models.registry import model_named
 from chaos.models.transactions import words
 from chaos.models.transactions.words import Do, F, Reads
-from chaos.testing.history_files import run_info
-from chaos.testing.history_literal import RunLiteral
+from chaos.testing.history_files import run_info, write_run_folder
+from chaos.testing.history_literal import Expected, FaultLiteral, HistoryLiteral, RunLiteral
+from chaos.testing.literal_operations import ns_of
 from checkers.engine.installed_checks import check_named
 from checkers.history.check_input import Context
 from checkers.history.shards import load_shard, materialise, tables_of
@@ -43,7 +48,7 @@ def _seen(micro):
     return [] if micro.value is None else [micro.value]
 
 
-def recorded(folder, rows, *, lists, space=0):
+def recorded(folder, rows, *, lists, space=0, start_ns=START_NS, step_ns=STEP_NS):
     """Record literals as worker 0 of a run; returns nothing."""
     keys = key_numbers(rows)
     recorder = Recorder(folder, 0, (NODE,), model_named(words.MODEL))
@@ -52,7 +57,7 @@ def recorded(folder, rows, *, lists, space=0):
     events += [(row.complete, 1, i) for i, row in enumerate(rows) if row.complete != NEVER]
     open_ops = {}
     for at, ends, i in sorted(events):
-        row, at_ns = rows[i], START_NS + at * STEP_NS
+        row, at_ns = rows[i], start_ns + at * step_ns
         if not ends:
             writes = any(micro.kind is not Kind.READ for micro in row.micros)
             op = Invocation(
@@ -69,6 +74,30 @@ def recorded(folder, rows, *, lists, space=0):
             result = Reads([_seen(micro) for micro in row.micros])
             recorder.complete(number, op, Completion(type=row.type, node=NODE, result=result), at_ns=at_ns)
     recorder.close()
+
+
+def run_folder(folder, rows, *, lists, workload):
+    """A whole run folder of literals, with a fault in the middle of its eight seconds; it is not judged yet."""
+    fault = FaultLiteral(inject=2, active=2.1, heal=5, healed=5.2)
+    told = HistoryLiteral(name=folder.name, rules=(), about="", ops=(), expect=Expected(valid=True), faults=(fault,))
+    write_run_folder(told, folder)
+    for path in (folder / "history").glob("w*"):
+        path.unlink()
+    step_ns = 8 * NS_PER_S // max(row.invoke for row in rows)
+    recorded(folder / "history", rows, lists=lists, start_ns=ns_of(0), step_ns=step_ns)
+    change, read = (F.LIST_TXN, F.LIST_READ) if lists else (F.REGISTER_TXN, F.REGISTER_READ)
+    run = msgspec.structs.replace(
+        read_run(folder),
+        model=words.MODEL,
+        words=word_table(model_named(words.MODEL)),
+        workload=workload,
+        mix={change.word: 0.0, read.word: 0.0},
+        keys=1,
+        required_phases=(),
+        checks=plugins.load("workloads", workload)().checks,
+    )
+    write_run(folder, run)
+    write_manifest(folder)
 
 
 def context_of(history, **changes):
