@@ -29,7 +29,8 @@ HOSTILE = "<img src=x onerror=alert(1)></script><script>alert(2)</script>\"'`{{7
 def register(folder: Path) -> str:
     """The page of a recorded run on registers with a stale read under a fault, and hostile values everywhere."""
     ops = [{**op, "info": HOSTILE} if "info" in op else op for op in REGISTER["ops"]]
-    write_folder({**REGISTER, "ops": ops}, folder)
+    other = {**REGISTER["ops"][0], "key": 5, "at": [1.1, 1.15]}  # with one register alone nothing is to be chosen
+    write_folder({**REGISTER, "ops": [*ops, other]}, folder)
     local.judge(folder)
     parts = read_parts(folder)
     assert parts.results is not None
