@@ -58,8 +58,12 @@ def test_hosts_have_private_folders_and_a_home_in_the_work_folder(sandbox):
 def test_a_host_sees_its_own_processes_only(sandbox):
     up = sandbox("b1", "b2")
     up.hosts["b2"].run("sh", "-c", "sleep 987 >/dev/null 2>&1 &", timeout_s=5).check()
-    assert "sleep 987" in up.hosts["b2"].run("sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '", timeout_s=5).text
-    assert "987" not in up.hosts["b1"].run("sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '", timeout_s=5).text
+
+    def commands(name):
+        return up.hosts[name].run("sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '", timeout_s=5).text
+
+    until(lambda: "sleep 987" in commands("b2"), "the process to be seen")  # it has no command while it is being executed
+    assert "987" not in commands("b1")
 
 
 def test_run_gives_back_what_the_command_did(sandbox):
