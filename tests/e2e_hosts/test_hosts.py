@@ -62,7 +62,7 @@ def test_a_host_sees_its_own_processes_only(sandbox):
     def commands(name):
         return up.hosts[name].run("sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '", timeout_s=5).text
 
-    until(lambda: "sleep 987" in commands("b2"), "the process to be seen")  # it has no command while it is being executed
+    until(lambda: "sleep 987" in commands("b2"), "its command")  # there is none while it is being executed
     assert "987" not in commands("b1")
 
 
