@@ -10,6 +10,7 @@ fingerprints.
 """
 
 import argparse
+import json
 import math
 import shutil
 import sys
@@ -21,6 +22,7 @@ from typing import Any, NamedTuple
 from bench_page import NAMES, page
 from measuring import command, work
 from rows import DATA, ROOT, clean_commit, counted, origin, replace, stored
+from time_to_report import waited
 
 ROWS = DATA / "benchmarks.jsonl"
 PAGE = ROOT / "docs" / "results" / "benchmarks.md"
@@ -282,6 +284,30 @@ def recording(place: Place) -> Result:
     return {"entries": entries, "figures": figures, "met": met}
 
 
+RUNS = {"small": 1, "full": 3}
+REPORTED_WITHIN_S = 3.0
+
+
+def time_to_report(place: Place) -> Result:
+    store, entries = place.folder / "store", []
+    for seed in range(1, 1 + RUNS[place.scale.name]):
+        chaos("run", "--nemesis", "random-partition", "--time-limit", 60, "--seed", seed, "--store", store)
+        folder = (store / "current").resolve()
+        one, counts = waited(folder), json.loads((folder / "results.json").read_text())["counts"]
+        entries.append(
+            {
+                "who": f"seed {seed}",
+                "operations": counts["operations"],
+                "replicas and logs, s": round(one.collect_s, 2),
+                "check, s": round(one.check_s, 2),
+                "to the report, s": round(one.whole_s, 2),
+            }
+        )
+    longest_s = max(entry["to the report, s"] for entry in entries)
+    figures = {"s from the last final read to the report, the longest": longest_s}
+    return {"entries": entries, "figures": figures, "met": longest_s < REPORTED_WITHIN_S}
+
+
 BENCHMARKS: dict[str, Benchmark] = {
     "recording": Benchmark(recording, 60, lambda _: 10**8),
     "kafka-sql": Benchmark(kafka_sql, 60, _kafka),
@@ -293,6 +319,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "transactions": Benchmark(transactions, 150, _transactions),
     "porcupine": Benchmark(porcupine, 120, lambda _: 10**8),
     "cores": Benchmark(cores, 120, _runs),
+    "time-to-report": Benchmark(time_to_report, 270, lambda _: 10**8),
 }
 assert tuple(BENCHMARKS) == NAMES
 
