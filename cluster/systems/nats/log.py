@@ -47,8 +47,6 @@ class LogClient(RoutedClient[JetStream]):
             received.result = Placed(await server.publish(stream, body, deadline_ns, message_id=once))
         elif op.f in STRONG_READS:
             await self._strong_read(server, stream, op, deadline_ns, received)
-        elif op.f is F.REPLICA:
-            await self._copy(node, stream, op, deadline_ns, received)
         else:
             await self._weak_read(server, stream, op, deadline_ns, received)
 
@@ -78,8 +76,10 @@ class LogClient(RoutedClient[JetStream]):
     async def _weak_read(
         self, server: JetStream, stream: str, op: Invocation, deadline_ns: int, received: Received
     ) -> None:
-        """Some messages from an offset on: of the leader, or of the replica that was asked."""
+        """Some messages from an offset on: of the leader, or of any server that has them, and nobody knows which."""
         read: ReadFrom = op.argument
+        if op.f is F.SLAVE_READ:
+            received.node = None
         given = received.result = Given(next_offset=read.offset)
         begin, left = max(1, read.offset), POLLED
 
@@ -96,25 +96,6 @@ class LogClient(RoutedClient[JetStream]):
             given.next_offset = begin
         found = await self._messages(get, range(begin, begin + left), op.key, given)
         given.next_offset = begin + found
-
-    async def _copy(self, node: str, stream: str, op: Invocation, deadline_ns: int, received: Received) -> None:
-        """All that a server has, as it counts its messages itself."""
-        given, server = Given(), self._links[node]
-        received.result = given
-        shown = (await self._servers.monitors[node].jetstream(deadline_ns)).streams().get(stream)
-        if shown is None:
-            raise Definite("it does not keep the stream")
-        own = shown.state
-        given.min_offset = given.next_offset = first = max(1, own.first_seq)
-        given.max_offset = max(first, own.last_seq + 1)
-
-        async def get(sequence: int) -> Stored | None:
-            return await server.message_of_any(stream, sequence, deadline_ns)
-
-        found = await self._all(get, range(first, own.last_seq + 1), op.key, given)
-        if found != own.messages:
-            raise Definite(f"{found} messages were given, and the server says that it has {own.messages}")
-        given.next_offset = given.max_offset
 
     async def _all(self, get: Get, sequences: Sequence[int], key: int, given: Given) -> int:
         """Ask for all messages, some at a time, and note what comes; how many came. Raises as ``_messages``."""

@@ -114,7 +114,6 @@ def promises(settings: Mapping[str, str]) -> Promises:
     return Promises(
         allowed={"stale-tail": _NO_LEASE} if logs and elected_s else {},
         redelivered_within_s=2.0 * streams.AGAIN_S if work else 0.0,
-        replicas_read=logs,
         recovers_within_s=within_s,
         rejoins_within_s=within_s,
         fails_over_after_s=elected_s,

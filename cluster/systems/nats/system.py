@@ -128,7 +128,7 @@ class Nats:
             return frozenset(total_queue.F) if model == total_queue.MODEL else frozenset()
         if model != MODEL:
             return frozenset()
-        of_replicas = {F.SLAVE_READ, F.REPLICA} if settings.get("cluster.replicas") != "1" else ()
+        of_replicas = {F.SLAVE_READ} if settings.get("cluster.replicas") != "1" else ()
         return frozenset({F.SEND, F.POLL, F.READ, F.DRAIN, *of_replicas})
 
     def settings_for(self, operations: frozenset[Word]) -> Mapping[str, str]:

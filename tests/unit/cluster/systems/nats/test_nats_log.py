@@ -5,7 +5,7 @@ import base64
 import json
 
 import pytest
-from nats_server import NOBODY, FakeMonitor, FakeNats, Status, refused, stored
+from nats_server import NOBODY, FakeNats, Status, refused, stored
 from scripted import raised_and_given
 from system_view import view_of
 
@@ -14,7 +14,7 @@ from chaos.core.clock import NS_PER_S
 from chaos.core.op import Invocation, Type
 from chaos.core.rand import run_hash
 from chaos.models.log import payload
-from chaos.models.log.operations import Given, Placed, ReadCopy, ReadFrom, Send
+from chaos.models.log.operations import Given, Placed, ReadFrom, Send
 from chaos.models.log.words import F, Record, Value
 from cluster.systems._shared.link import NO_ANSWER
 from cluster.systems._shared.routing import Route, Served
@@ -35,7 +35,7 @@ def op(f, argument=None):
 
 SEND = op(F.SEND, Send(value=Value(1, 5)))
 POLL, READ, SLAVE = (op(f, ReadFrom(offset=2)) for f in (F.POLL, F.READ, F.SLAVE_READ))
-DRAIN, COPY = op(F.DRAIN), op(F.REPLICA, ReadCopy(node=1))
+DRAIN = op(F.DRAIN)
 
 
 def body(sequence):
@@ -87,11 +87,7 @@ def run(one, answer):
     async def scenario():
         async with FakeNats(answer) as server:
             client = await client_of(server)
-            own = getattr(getattr(answer, "__self__", None), "state", None)
-            shown = {"jsz": {"account_details": [{"stream_detail": [{"name": STREAM, "state": own}] if own else []}]}}
-            async with FakeMonitor(shown) as monitor:
-                client._servers.monitors["n2"] = monitor.monitor
-                out, received = await raised_and_given(client, one)
+            out, received = await raised_and_given(client, one)
             await client.close()
             return out, received, server.asked
 
@@ -144,21 +140,18 @@ def test_what_no_answer_makes_of_a_send(answer, kind):
         (READ, Held(9, without=(1, 2, 3), first_seq=4), Given(records(*range(4, 10)), 10, 4, 10)),
         (DRAIN, Held(0, first_seq=0), Given([], 1, 1, 1)),
         (DRAIN, Held(600), Given(records(*range(1, 601)), 601, 1, 601)),
-        (COPY, Held(4), Given(records(1, 2, 3, 4), 5, 1, 5)),
-        (COPY, Held(4, without=(2,)), Given(records(1, 3, 4), 5, 1, 5)),
     ],
 )
 def test_what_a_read_is_given(one, held, given):
     out, received, asked = run(one, held.answer)
     assert (out, received.result) == (None, given)
-    direct = one.f in (F.SLAVE_READ, F.REPLICA)
+    direct = one.f is F.SLAVE_READ
     assert {subject for subject, *_ in asked} <= ({DIRECT} if direct else {GET, INFO})
 
 
 def test_a_strong_read_is_by_who_leads():
     assert run(READ, Held(4).answer)[1].node == "n1", "whoever passed it on"
-    assert run(SLAVE, Held(4).answer)[1].node == "n3"
-    assert run(COPY, Held(4).answer)[1].node == "n2"
+    assert run(SLAVE, Held(4).answer)[1].node is None, "any server that has it may answer"
 
 
 @pytest.mark.parametrize(
@@ -166,17 +159,12 @@ def test_a_strong_read_is_by_who_leads():
     [
         (READ, Held(4, without=(3,), deleted=[]), "2 messages were given, and the leader had named 3"),
         (DRAIN, Held(4, last_seq=6), "4 messages were given, and the leader had named 6"),
-        (COPY, Held(4, messages=5), "4 messages were given, and the server says that it has 5"),
     ],
 )
 def test_a_message_that_was_named_and_is_not_there_fails_the_read(one, held, why):
     out, received, _ = run(one, held.answer)
     assert out == (Definite, why)
     assert received.result.records, "what was received is recorded"
-
-
-def test_a_server_that_does_not_keep_the_stream_has_no_copy():
-    assert run(COPY, lambda *_: NOTHING)[0] == (Definite, "it does not keep the stream")
 
 
 @pytest.mark.parametrize("one", [POLL, READ, DRAIN, SLAVE], ids=lambda one: one.f.word)
