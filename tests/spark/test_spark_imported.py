@@ -38,10 +38,11 @@ def test_kafka_samples_are_judged_alike(ww_deps):
     assert {results.valid for results in here} >= {True, False}
 
 
+@pytest.mark.parametrize("promised", [(), ("read-atomic", "causal-cerone", "causal")])
 @pytest.mark.parametrize("model", ["list-append", "rw-register"])
-def test_samples_of_transactions_are_judged_alike(model):
+def test_samples_of_transactions_are_judged_alike(model, promised):
     samples = sorted((DATA / "txn").glob(f"{'la' if model == 'list-append' else 'rw'}-*.edn"))
-    question = Question(format="jepsen", model=model)
+    question = Question(format="jepsen", model=model, consistency_models=promised)
     here = judging.judge_imported(samples, question, "local")
     there = judging.judge_imported(samples, question, "spark")
     assert len(samples) > 20
