@@ -23,6 +23,11 @@ def now_ns() -> int:
     return _now()
 
 
+def ns_from_now(seconds: float) -> int:
+    """The instant in so many seconds, on the clock of ``now_ns``."""
+    return now_ns() + int(seconds * NS_PER_S)
+
+
 def is_simulated() -> bool:
     """Whether the time is that of a simulation."""
     return _now is not time.monotonic_ns
@@ -59,7 +64,7 @@ class Deadline:
     def __init__(self, what: str, timeout_s: float) -> None:
         self.what = what
         self.timeout_s = timeout_s
-        self._end_ns = now_ns() + int(timeout_s * NS_PER_S)
+        self._end_ns = ns_from_now(timeout_s)
 
     def remaining_s(self) -> float:
         """Seconds left, never negative."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from chaos.core.amounts import duration
-from chaos.core.clock import NS_PER_S, now_ns
+from chaos.core.clock import ns_from_now
 from chaos.core.errors import ChaosError, DeadlineError, RunInterrupted
 from chaos.run.wait_for_recovery import Absent
 from chaos.run.workers import Workers
@@ -49,7 +49,7 @@ def perform_final_phases(
         if not parts:
             continue
         limits = Limits(
-            until_ns=now_ns() + int(timeout_s * NS_PER_S),
+            until_ns=ns_from_now(timeout_s),
             keys_missing=bool(absent.keys),
             nodes_missing=bool(absent.nodes),
         )

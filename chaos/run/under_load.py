@@ -11,7 +11,7 @@ from typing import Final
 
 from chaos.core import waiting
 from chaos.core.amounts import duration
-from chaos.core.clock import NS_PER_S, Deadline, now_ns
+from chaos.core.clock import NS_PER_S, Deadline, now_ns, ns_from_now
 from chaos.core.errors import ChaosError
 from chaos.core.events import Note, Observation
 from chaos.core.node_notes import OBSERVER_ENDED
@@ -188,7 +188,7 @@ class UnderLoad:
         self.recovery.begin()
         if not state.stopper.asked.is_set():
             with state.phase("recovery", f"loading for {duration(e.recovery_s)} more, until every node serves again"):
-                until_ns = now_ns() + int(e.recovery_s * NS_PER_S)
+                until_ns = ns_from_now(e.recovery_s)
                 self._watch(until_ns, self.recovery.waiting(self.workers, self.sight.latest, self.sight.leads))
                 self.recovery.look()
                 absent = self.recovery.absent(self.workers.totals(), self.sight.latest(), self.sight.leads())

@@ -17,7 +17,7 @@ import msgspec
 
 from chaos import plugins
 from chaos.core.client import Client, settled
-from chaos.core.clock import NS_PER_S, now_ns
+from chaos.core.clock import NS_PER_S, now_ns, ns_from_now
 from chaos.core.op import Completion, Invocation, Type, Word
 from chaos.core.recorder import Recorder
 from chaos.core.refusals import REFUSED, is_refusal
@@ -250,7 +250,7 @@ class Worker:
             client=self._spec.clients,  # the number after the last client: nobody else's
             f=ask.f,
             key=key,
-            deadline_ns=now_ns() + int(ask.timeout_s * NS_PER_S),
+            deadline_ns=ns_from_now(ask.timeout_s),
             argument=ask.argument,
         )
         self._next_process += self._spec.workers

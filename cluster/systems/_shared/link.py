@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Final, Generic, Protocol, TypeVar
 
 from chaos.core.client import Definite, Indefinite
-from chaos.core.clock import NS_PER_S, now_ns
+from chaos.core.clock import now_ns, ns_from_now
 from chaos.core.time_limit import until
 
 CONNECT_TIMEOUT_S: Final = 1.0
@@ -147,7 +147,7 @@ class Connection(asyncio.Protocol, Generic[RequestT, AnswerT]):
 
 def connected_by_ns(deadline_ns: int) -> int:
     """When a connection that begins now must have come: soon, or at the deadline of what it is for."""
-    return min(deadline_ns, now_ns() + int(CONNECT_TIMEOUT_S * NS_PER_S))
+    return min(deadline_ns, ns_from_now(CONNECT_TIMEOUT_S))
 
 
 class Link(Generic[RequestT, AnswerT]):

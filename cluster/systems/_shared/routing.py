@@ -12,7 +12,7 @@ from typing import Final, Protocol
 import msgspec
 
 from chaos.core.client import Definite
-from chaos.core.clock import NS_PER_S, now_ns
+from chaos.core.clock import ns_from_now
 from chaos.core.errors import UsageError
 from chaos.core.time_limit import until
 
@@ -102,7 +102,7 @@ class RoutePoller:
         loop = asyncio.get_running_loop()
         due = loop.time()
         while True:
-            found = await self._source.ask(now_ns() + int(_ASK_TIMEOUT_S * NS_PER_S))
+            found = await self._source.ask(ns_from_now(_ASK_TIMEOUT_S))
             if found is not None:
                 self._route = found
                 self._first.set()

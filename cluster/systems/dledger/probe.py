@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from chaos.core.client import Definite, Indefinite
-from chaos.core.clock import NS_PER_S, now_ns
+from chaos.core.clock import NS_PER_S, now_ns, ns_from_now
 from chaos.core.errors import DeployError
 from chaos.core.events import Claim, Note, Observation
 from chaos.core.runinfo import NodeInfo, Subject
@@ -37,7 +37,7 @@ class DLedgerProbe(Probe):
         versions = set()
         for node in self._view.nodes:
             try:
-                said = await self._observers.by_name[node.name].state(_soon(_TIMEOUT_S))
+                said = await self._observers.by_name[node.name].state(ns_from_now(_TIMEOUT_S))
             except (Definite, Indefinite) as error:
                 raise DeployError(f"{node.name} does not say its settings in effect: {error}") from None
             versions.add(said.version)
@@ -84,7 +84,3 @@ def check(node: str, shown: Mapping[str, str], wanted: Mapping[str, str]) -> Non
     for name, value in wanted.items():
         if (found := shown.get(name)) != value:
             raise DeployError(f"settings are not in effect: {node}: {name} is {found} instead of {value}")
-
-
-def _soon(timeout_s: float) -> int:
-    return now_ns() + int(timeout_s * NS_PER_S)

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from chaos.core.client import Definite, Indefinite
-from chaos.core.clock import NS_PER_S, now_ns
+from chaos.core.clock import NS_PER_S, now_ns, ns_from_now
 from chaos.core.errors import DeployError
 from chaos.core.events import Claim, Note, Observation
 from chaos.core.runinfo import NodeInfo, Promises, Subject
@@ -54,7 +54,7 @@ class EtcdProbe(Probe):
         in_effect: dict[str, dict[str, str]] = {}
         versions: set[str] = set()
         for node in self._view.nodes:
-            deadline_ns = _soon(_TIMEOUT_S)
+            deadline_ns = ns_from_now(_TIMEOUT_S)
             try:
                 said = await self._members.variables(node.name, deadline_ns)
                 version = (await self._gateways[node.name].call("/version", None, _Version, deadline_ns)).etcdserver
@@ -102,7 +102,7 @@ class EtcdProbe(Probe):
         keys = {"key": f"{mark}/".encode(), "range_end": f"{mark}0".encode()}  # 0 comes behind /
         for gateway in self._gateways.values():
             try:
-                await gateway.call("/v3/kv/deleterange", keys, _Done, _soon(_TIMEOUT_S), write=True)
+                await gateway.call("/v3/kv/deleterange", keys, _Done, ns_from_now(_TIMEOUT_S), write=True)
                 return Removal(removed=(f"keys {mark}/*",))
             except (Definite, Indefinite) as error:
                 why = str(error)
@@ -138,7 +138,3 @@ def _promised(shown: Mapping[str, Mapping[str, str]], in_effect: Mapping[str, Ma
     if not all("election-timeout" in flags for flags in shown.values()):
         return Promises(not_taken=("to serve again in time (not every command line shows election-timeout)",))
     return least(promises(flags) for flags in in_effect.values())
-
-
-def _soon(timeout_s: float) -> int:
-    return now_ns() + int(timeout_s * NS_PER_S)

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from chaos.core.client import Definite, Indefinite
-from chaos.core.clock import NS_PER_S, now_ns
+from chaos.core.clock import now_ns, ns_from_now
 from chaos.core.replica_data import ReplicaData
 from cluster.system import ClusterView
 from cluster.systems.etcd.gateway import PEER_PORT, Gateway
@@ -55,7 +55,7 @@ class EtcdReplicas:
 
     async def read(self, timeout_s: float) -> tuple[ReplicaData, ...]:
         """See ``ReplicaReader.read``: once all have applied the same, before and after they were asked."""
-        until_ns = now_ns() + int(timeout_s * NS_PER_S)
+        until_ns = ns_from_now(timeout_s)
         while True:
             before = await self._statuses()
             found = await asyncio.gather(*(self._data(name, before) for name in self._gateways))
@@ -76,7 +76,7 @@ class EtcdReplicas:
 
         async def ask(name: str) -> _Status | None:
             try:
-                return await self._gateways[name].call("/v3/maintenance/status", {}, _Status, _soon())
+                return await self._gateways[name].call("/v3/maintenance/status", {}, _Status, ns_from_now(_ASK_S))
             except (Definite, Indefinite):
                 return None
 
@@ -89,7 +89,7 @@ class EtcdReplicas:
             return ReplicaData(node=name, subject=GROUP, error="it does not say how far it is")
         keys = {"key": f"{self._mark}/".encode(), "range_end": f"{self._mark}0".encode(), "serializable": True}
         try:
-            pairs = (await self._gateways[name].call("/v3/kv/range", keys, _Ranged, _soon())).kvs
+            pairs = (await self._gateways[name].call("/v3/kv/range", keys, _Ranged, ns_from_now(_ASK_S))).kvs
         except (Definite, Indefinite) as error:
             return ReplicaData(node=name, subject=GROUP, error=str(error))
         own, common = statuses[name], min(one.header.revision for one in statuses.values())
@@ -109,7 +109,7 @@ class EtcdReplicas:
     async def _hash(self, name: str, revision: int) -> dict[str, str]:
         """A member's hash at a revision; none if it does not give one there. What is compacted is not part of it."""
         try:
-            said = await self._peers[name].call(_HASH, {"revision": revision}, _Hash, _soon(), method="GET")
+            said = await self._peers[name].call(_HASH, {"revision": revision}, _Hash, ns_from_now(_ASK_S), method="GET")
         except (Definite, Indefinite):
             return {}
         compacted = f", compacted at {said.compact_revision}" if said.compact_revision > 0 else ""
@@ -117,7 +117,3 @@ class EtcdReplicas:
 
     def _plain(self, key: bytes) -> str:
         return key.decode(errors="backslashreplace").removeprefix(f"{self._mark}/")
-
-
-def _soon() -> int:
-    return now_ns() + int(_ASK_S * NS_PER_S)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from chaos.core.client import Definite, Indefinite
-from chaos.core.clock import NS_PER_S, Deadline, now_ns
+from chaos.core.clock import NS_PER_S, Deadline, now_ns, ns_from_now
 from chaos.core.errors import DeployError
 from chaos.core.events import Claim, Note, Observation
 from chaos.core.runinfo import NodeInfo, Promises
@@ -80,7 +80,7 @@ class KafkaProbe(Probe):
     async def _create(self, name: str, request: Request) -> str | None:
         """Ask a broker to create the topic; why there is none."""
         try:
-            answer = await self._source.brokers[name].way("prepare").ask(request, _soon(_CONFIG_S))
+            answer = await self._source.brokers[name].way("prepare").ask(request, ns_from_now(_CONFIG_S))
             error, message = requests.created(answer)
         except (Definite, Indefinite, Malformed) as problem:
             return str(problem)
@@ -119,7 +119,7 @@ class KafkaProbe(Probe):
     ) -> dict[str, str | None]:
         request = requests.describe_configs(kind, resource, keys)
         try:
-            answer = await self._source.brokers[name].way("prepare").ask(request, _soon(_CONFIG_S))
+            answer = await self._source.brokers[name].way("prepare").ask(request, ns_from_now(_CONFIG_S))
             error, message, found = requests.configs_of(answer)
         except (Definite, Indefinite, Malformed) as problem:
             raise DeployError(f"{name} does not say its settings in effect: {problem}") from None
@@ -187,7 +187,7 @@ class KafkaProbe(Probe):
         topics = f"topics and group {topic}*"
         requested = [requests.delete_topic(name, int(_CONFIG_S * _MS)) for name in (topic, barrier_of(self._view))]
         why = [problem for request in requested if (problem := await self._delete(request)) is not None]
-        if (problem := await Group(self._view, self._source, 0).delete(_soon(_CONFIG_S))) is not None:
+        if (problem := await Group(self._view, self._source, 0).delete(ns_from_now(_CONFIG_S))) is not None:
             why.append(problem)
         return Removal(left=(f"{topics}: {'; '.join(why)}",)) if why else Removal(removed=(topics,))
 
@@ -196,7 +196,7 @@ class KafkaProbe(Probe):
         why = "nobody was asked"
         for name, broker in self._source.brokers.items():
             try:
-                error = requests.deleted(await broker.way("prepare").ask(request, _soon(_CONFIG_S)))
+                error = requests.deleted(await broker.way("prepare").ask(request, ns_from_now(_CONFIG_S)))
             except (Definite, Indefinite, Malformed) as problem:
                 why = f"{name}: {problem}"
                 continue
@@ -217,7 +217,3 @@ def claim_of(key: int, known: Partition, names: Mapping[int, str]) -> Claim:
     leader = names.get(known.leader) if known.leader is not None else None
     members = tuple(sorted(names[number] for number in known.in_sync if number in names))
     return Claim(subject=launch.subject_of(key), leader=leader, epoch=known.epoch + 1, members=members)
-
-
-def _soon(timeout_s: float) -> int:
-    return now_ns() + int(timeout_s * NS_PER_S)

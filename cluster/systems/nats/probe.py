@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from chaos.core.client import Definite, Indefinite
-from chaos.core.clock import NS_PER_S, now_ns
+from chaos.core.clock import now_ns, ns_from_now
 from chaos.core.errors import DeployError
 from chaos.core.events import Claim, Note, Observation
 from chaos.core.runinfo import NodeInfo
@@ -69,7 +69,7 @@ class NatsProbe(Probe):
         links, why = list(self._links.values()), ""
         for number in range(_TRIES):
             try:
-                await links[number % len(links)].api(request, body, kind, _soon(_TIMEOUT_S))
+                await links[number % len(links)].api(request, body, kind, ns_from_now(_TIMEOUT_S))
             except (Definite, Indefinite) as error:
                 if isinstance(error, ApiRefused) and error.error.err_code == fine:
                     return
@@ -103,7 +103,7 @@ class NatsProbe(Probe):
 
     async def _shown(self, name: str) -> tuple[str, dict[str, str]]:
         """A server's version, and the settings as it shows them. Raises DeployError if it does not."""
-        monitor, deadline_ns = self._servers.monitors[name], _soon(_TIMEOUT_S)
+        monitor, deadline_ns = self._servers.monitors[name], ns_from_now(_TIMEOUT_S)
         try:
             version = (await monitor.shown("/varz", _Version, deadline_ns)).version
             return version, settings_shown(version, await monitor.jetstream(deadline_ns), self._servers.streams)
@@ -127,7 +127,7 @@ class NatsProbe(Probe):
     async def _said(self, name: str, timeout_s: float) -> JetStreamState | str:
         """What a server shows of its JetStream, or why it does not."""
         try:
-            return await self._servers.monitors[name].jetstream(_soon(timeout_s))
+            return await self._servers.monitors[name].jetstream(ns_from_now(timeout_s))
         except (Definite, Indefinite) as error:
             return str(error)
 
@@ -199,7 +199,3 @@ def sync_of(config: Mapping[str, Any]) -> str:
 def alike(key: str, found: str, wanted: str) -> bool:
     """Pure: whether two values of a setting mean the same."""
     return found == wanted or (key == SYNC and 0 < sync_interval_ns(found) == sync_interval_ns(wanted))
-
-
-def _soon(timeout_s: float) -> int:
-    return now_ns() + int(timeout_s * NS_PER_S)

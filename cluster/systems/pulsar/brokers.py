@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from chaos.core.client import Definite, Indefinite
-from chaos.core.clock import NS_PER_S, now_ns
+from chaos.core.clock import ns_from_now
 from cluster.system import ClusterView
 from cluster.systems._shared.link import NO_ANSWER, Connection, Link, Malformed
 from cluster.systems._shared.routing import Route, route_over
@@ -56,7 +56,7 @@ class Way(Link[Request, Command]):
         """
         connection = await super()._dial()
         try:
-            deadline_ns = now_ns() + int(GREETED_S * NS_PER_S)
+            deadline_ns = ns_from_now(GREETED_S)
             for request in self._hello:
                 _require(await connection.ask(request, deadline_ns))
         except (Definite, Indefinite, Malformed) as error:

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Final
 
 from chaos.core.client import Definite, Indefinite
-from chaos.core.clock import NS_PER_S, Deadline, now_ns
+from chaos.core.clock import NS_PER_S, Deadline, now_ns, ns_from_now
 from chaos.core.errors import DeployError
 from chaos.core.events import Claim, Note, Observation
 from chaos.core.runinfo import NodeInfo
@@ -76,21 +76,21 @@ class PulsarProbe(Probe):
     async def _described(self, web: Web, topic: str) -> str:
         """BookKeeper's description of a topic's current ledger, empty where a broker has none of it."""
         try:
-            found = await web.ledgers(topic, _soon(_CONFIG_S), described=True)
+            found = await web.ledgers(topic, ns_from_now(_CONFIG_S), described=True)
         except (Definite, Indefinite):
             return ""
         return found.ledgers[-1].metadata if isinstance(found, Ledgers) and found.ledgers else ""
 
     async def _make(self, key: int, topic: str) -> str | None:
         """Become a producer of a topic, which makes it; why that failed."""
-        route = await self._brokers.ask(_soon(_READY_TIMEOUT_S))
+        route = await self._brokers.ask(ns_from_now(_READY_TIMEOUT_S))
         name = route.leader(key) if route is not None else None
         if name is None:
             return "no broker names an owner"
         address = next(node.address for node in self._view.nodes if node.name == name)
         way = Way(address, topic=topic)
         try:
-            await way.lookup(topic, _soon(_READY_TIMEOUT_S))
+            await way.lookup(topic, ns_from_now(_READY_TIMEOUT_S))
         except (Definite, Indefinite) as error:
             return f"{name}: {error}"
         finally:
@@ -107,7 +107,7 @@ class PulsarProbe(Probe):
         for node in self._view.nodes:
             wanted = settings_of.shown(self._view.settings, node.role)
             try:
-                shown = await self._shown(node, _soon(_CONFIG_S))
+                shown = await self._shown(node, ns_from_now(_CONFIG_S))
             except (Definite, Indefinite) as error:
                 raise DeployError(f"{node.name} does not say its settings in effect: {error}") from None
             check(node.name, shown, wanted)
@@ -196,7 +196,3 @@ def check_quorums(topic: str, described: str, settings: Mapping[str, str]) -> No
     """Pure: raises DeployError if a topic's ledger has other quorums than were set, by BookKeeper's description."""
     shown = dict(_QUORUM.findall(described))
     check(f"the ledger of {topic}", shown, {theirs: settings[ours] for ours, theirs in _QUORUMS.items()})
-
-
-def _soon(timeout_s: float) -> int:
-    return now_ns() + int(timeout_s * NS_PER_S)

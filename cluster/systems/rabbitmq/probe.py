@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from chaos.core.client import Definite, Indefinite
-from chaos.core.clock import NS_PER_S, now_ns
+from chaos.core.clock import now_ns, ns_from_now
 from chaos.core.errors import DeployError
 from chaos.core.events import Claim, Note, Observation
 from chaos.core.runinfo import NodeInfo
@@ -48,7 +48,7 @@ class RabbitProbe(Probe):
     async def _mirror(self, name: str) -> None:
         """Have classic queues mirrored. Raises DeployError."""
         try:
-            done = await self._servers.observers[name].ask("mirror", Done, _soon(_PREPARE_TIMEOUT_S))
+            done = await self._servers.observers[name].ask("mirror", Done, ns_from_now(_PREPARE_TIMEOUT_S))
         except (Definite, Indefinite) as error:
             raise DeployError(f"{name}: mirrors: {error}") from None
         if done.set != "ok":
@@ -57,7 +57,7 @@ class RabbitProbe(Probe):
     async def _do(self, name: str, request: Request) -> None:
         """Ask one node for something. Raises DeployError."""
         try:
-            answer = await self._channels[name].ask(request, _soon(_PREPARE_TIMEOUT_S))
+            answer = await self._channels[name].ask(request, ns_from_now(_PREPARE_TIMEOUT_S))
         except (Definite, Indefinite) as error:
             raise DeployError(f"{name}: {type(request).__name__} {request[0]}: {error}") from None
         if not isinstance(answer, AmqpDone):
@@ -94,8 +94,8 @@ class RabbitProbe(Probe):
         """What a node shows. Raises DeployError if it does not."""
         observer = self._servers.observers[name]
         try:
-            state = await observer.ask("state", State, _soon(_TIMEOUT_S))
-            shown = await observer.ask(f"settings {' '.join(IN_EFFECT)}", Shown, _soon(_TIMEOUT_S))
+            state = await observer.ask("state", State, ns_from_now(_TIMEOUT_S))
+            shown = await observer.ask(f"settings {' '.join(IN_EFFECT)}", Shown, ns_from_now(_TIMEOUT_S))
         except (Definite, Indefinite) as error:
             raise DeployError(f"{name} does not say its settings in effect: {error}") from None
         if state.error or shown.error:
@@ -119,7 +119,7 @@ class RabbitProbe(Probe):
     async def _said(self, name: str, timeout_s: float) -> State | str:
         """What a node that serves says of itself, or why it does not."""
         try:
-            state = await self._servers.observers[name].ask("state", State, _soon(timeout_s))
+            state = await self._servers.observers[name].ask("state", State, ns_from_now(timeout_s))
         except (Definite, Indefinite) as error:
             return str(error)
         return state if state.serves else state.error or "it runs and does not serve"
@@ -195,7 +195,3 @@ def settings_shown(state: State, shown: Shown, names: tuple[str, ...]) -> dict[s
 def type_of(kind: str, members: int) -> str:
     """Pure: the type of a queue, as the setting has it."""
     return MIRRORED if kind == CLASSIC and members > 1 else kind
-
-
-def _soon(timeout_s: float) -> int:
-    return now_ns() + int(timeout_s * NS_PER_S)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from chaos.core.client import Definite, Indefinite
-from chaos.core.clock import NS_PER_S, now_ns
+from chaos.core.clock import NS_PER_S, now_ns, ns_from_now
 from chaos.core.errors import DeployError
 from chaos.core.events import Claim, Note, Observation
 from chaos.core.runinfo import NodeInfo, Subject
@@ -59,7 +59,7 @@ class RedisProbe(Probe):
 
     async def _shown(self, node: NodeInfo) -> dict[str, str]:
         """The settings of a node as it says them. Raises DeployError if it does not."""
-        link, deadline_ns = self._nodes.links[node.name], _soon(_TIMEOUT_S)
+        link, deadline_ns = self._nodes.links[node.name], ns_from_now(_TIMEOUT_S)
         try:
             if node.role == WATCHER:
                 (reply,) = await link.call(("SENTINEL", "MASTER", MASTER), deadline_ns=deadline_ns)
@@ -85,7 +85,9 @@ class RedisProbe(Probe):
         """The first server of a cluster that does not serve its slots yet; None if there is none."""
         for name in self._nodes.servers if self._mode == "cluster" else ():
             try:
-                (said,) = await self._nodes.links[name].call(("CLUSTER", "INFO"), deadline_ns=_soon(_READY_TIMEOUT_S))
+                (said,) = await self._nodes.links[name].call(
+                    ("CLUSTER", "INFO"), deadline_ns=ns_from_now(_READY_TIMEOUT_S)
+                )
             except (Definite, Indefinite) as error:
                 return f"{name} does not answer: {error}"
             if info(said).get("cluster_state") != "ok":
@@ -96,7 +98,7 @@ class RedisProbe(Probe):
         """The first sentinel that could not fail over yet; None if there is none."""
         for name in self._nodes.watchers:
             try:
-                known = await self._nodes.watched(name, _soon(_READY_TIMEOUT_S))
+                known = await self._nodes.watched(name, ns_from_now(_READY_TIMEOUT_S))
             except (Definite, Indefinite) as error:
                 return f"{name} does not answer: {error}"
             replicas, others = len(self._nodes.servers) - 1, len(self._nodes.watchers) - 1
@@ -180,12 +182,12 @@ class RedisProbe(Probe):
         link, cursor = self._nodes.links[name], "0"
         while True:
             scan = ("SCAN", cursor, "MATCH", pattern, "COUNT", _SCAN_COUNT)
-            (reply,) = await link.call(scan, deadline_ns=_soon(_TIMEOUT_S))
+            (reply,) = await link.call(scan, deadline_ns=ns_from_now(_TIMEOUT_S))
             if not isinstance(reply, list) or len(reply) != 2 or not isinstance(reply[1], list):  # noqa: PLR2004
                 raise Definite(f"malformed answer: {str(reply)[:60]}")
             cursor = str(reply[0])
             for key in reply[1]:
-                await link.call(("DEL", str(key)), deadline_ns=_soon(_TIMEOUT_S), write=True)
+                await link.call(("DEL", str(key)), deadline_ns=ns_from_now(_TIMEOUT_S), write=True)
             if cursor == "0":
                 return
 
@@ -212,7 +214,3 @@ def _followed(own: slots.Member | None, members: Sequence[slots.Member]) -> slot
 def _replicas(said: Mapping[str, str]) -> list[str]:
     """The values of the lines of INFO that tell of replicas."""
     return [value for name, value in said.items() if name.startswith("slave") and name[5:].isdecimal()]
-
-
-def _soon(timeout_s: float) -> int:
-    return now_ns() + int(timeout_s * NS_PER_S)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from chaos.core.client import Definite, Indefinite
-from chaos.core.clock import NS_PER_S, now_ns
+from chaos.core.clock import now_ns, ns_from_now
 from chaos.core.replica_data import ReplicaData
 from chaos.core.runinfo import Subject
 from cluster.system import ClusterView
@@ -65,7 +65,7 @@ class RedisReplicas:
 
     async def read(self, timeout_s: float) -> tuple[ReplicaData, ...]:
         """See ``ReplicaReader.read``: shard by shard, once its servers are at one offset. One server has no equal."""
-        until_ns = now_ns() + int(timeout_s * NS_PER_S)
+        until_ns = ns_from_now(timeout_s)
         shared = [(shard, one) for shard, one in enumerate(self._subjects) if len(one.nodes) >= _TWO]
         found = await asyncio.gather(*(self._of_shard(shard, one, until_ns) for shard, one in shared))
         return tuple(one for of_shard in found for one in of_shard)
@@ -91,7 +91,7 @@ class RedisReplicas:
     async def _keys(self, name: str, pattern: str) -> list[str]:
         """The run's keys that a server has; none if it does not say, for then it says no more of what they hold."""
         keys: list[str] = []
-        cursor, deadline_ns = "0", _soon()
+        cursor, deadline_ns = "0", ns_from_now(_ASK_S)
         try:
             while True:
                 scan = ("SCAN", cursor, "MATCH", pattern, "COUNT", _SCAN_COUNT)
@@ -129,7 +129,7 @@ class RedisReplicas:
             ("EVAL_RO", CONTENTS, len(keys), *keys),
             ("EXEC",),
         ]
-        return (await self._nodes.links[name].call(*commands, deadline_ns=_soon()))[-1]
+        return (await self._nodes.links[name].call(*commands, deadline_ns=ns_from_now(_ASK_S)))[-1]
 
     def _plain(self, keys: Sequence[str]) -> list[str]:
         return [key.partition(f"{self._mark}/")[2] for key in keys]
@@ -179,7 +179,3 @@ def _pairs(reply: Reply) -> list[tuple[str, str]]:
             raise ValueError(f"{str(one)[:60]} is no content")
         out.append((str(one[0]), str(one[1])))
     return out
-
-
-def _soon() -> int:
-    return now_ns() + int(_ASK_S * NS_PER_S)

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from chaos.core.client import Definite, Indefinite, Received
-from chaos.core.clock import NS_PER_S, Deadline, now_ns
+from chaos.core.clock import Deadline, ns_from_now
 from chaos.core.errors import DeployError
 from chaos.core.op import Invocation, Word
 from chaos.models.log.operations import Commit, GoesOn
@@ -108,7 +108,7 @@ async def require(
     """
     while True:
         try:
-            answer = await link.request(code, fields, now_ns() + int(_ASK_S * NS_PER_S), body)
+            answer = await link.request(code, fields, ns_from_now(_ASK_S), body)
             if answer.code == Code.SUCCESS:
                 return
             problem = said(answer.code, answer.remark)

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from chaos.core.client import Definite, Indefinite
-from chaos.core.clock import NS_PER_S, Deadline, now_ns
+from chaos.core.clock import NS_PER_S, Deadline, now_ns, ns_from_now
 from chaos.core.errors import DeployError
 from chaos.core.events import Claim, Note, Observation
 from chaos.core.runinfo import NodeInfo
@@ -132,10 +132,12 @@ class RocketMQProbe:
 
     async def _shown(self, node: NodeInfo, question: effects.Question) -> effects.Shown:
         link = self._servers[node.name] if question.component == "namesrv" else self._links[node.name]
-        answer = await link.request(question.code, {}, _soon(_CONFIG_TIMEOUT_S))
+        answer = await link.request(question.code, {}, ns_from_now(_CONFIG_TIMEOUT_S))
         pool = None
         if question.component == "broker":
-            pool = effects.parse_pool(await link.request(Request.GET_BROKER_RUNTIME_INFO, {}, _soon(_CONFIG_TIMEOUT_S)))
+            pool = effects.parse_pool(
+                await link.request(Request.GET_BROKER_RUNTIME_INFO, {}, ns_from_now(_CONFIG_TIMEOUT_S))
+            )
         return effects.Shown(effects.parse_config(answer), pool)
 
     async def _create_topic(self, node: NodeInfo, topic: str, deadline: Deadline) -> None:
@@ -156,7 +158,9 @@ class RocketMQProbe:
 
     async def _knows(self, broker: NodeInfo, topic: str) -> bool:
         try:
-            answer = await self._links[broker.name].request(Request.GET_ALL_TOPIC_CONFIG, {}, _soon(_ASK_TIMEOUT_S))
+            answer = await self._links[broker.name].request(
+                Request.GET_ALL_TOPIC_CONFIG, {}, ns_from_now(_ASK_TIMEOUT_S)
+            )
         except (Definite, Indefinite):
             return False
         return f'"{topic}"'.encode() in answer.body
@@ -174,13 +178,13 @@ class RocketMQProbe:
     async def _topic_missing(self) -> str | None:
         topic = self._run_names.topic
         for name, link in self._servers.items():
-            found = await NameServer(link, topic, self._names).ask(_soon(_ASK_TIMEOUT_S))
+            found = await NameServer(link, topic, self._names).ask(ns_from_now(_ASK_TIMEOUT_S))
             if found is None or found.leader(0) is None or len(found.followers(0)) < len(self._brokers) - 1:
                 return f"{name} does not route topic {topic} to every broker yet"
         for broker in await self._keepers():
             try:
                 for key in range(self._view.keys):
-                    link, deadline_ns = self._links[broker.name], _soon(_ASK_TIMEOUT_S)
+                    link, deadline_ns = self._links[broker.name], ns_from_now(_ASK_TIMEOUT_S)
                     await offset_of(link, Request.GET_MAX_OFFSET, topic, key, deadline_ns)
             except (Definite, Indefinite) as error:
                 return f"{broker.name} does not know topic {topic}: {error}"
@@ -254,7 +258,7 @@ class RocketMQProbe:
     async def _ask(
         self, node: NodeInfo, code: Request, fields: Mapping[str, object], deadline_ns: int = 0, body: bytes = b""
     ) -> Answer:
-        return await self._links[node.name].request(code, fields, deadline_ns or _soon(_ASK_TIMEOUT_S), body)
+        return await self._links[node.name].request(code, fields, deadline_ns or ns_from_now(_ASK_TIMEOUT_S), body)
 
     async def remove(self) -> Removal:
         """Delete the run's topics and groups: at the master first, which slaves copy them from, and at name servers."""
@@ -265,7 +269,7 @@ class RocketMQProbe:
         topic, left = self._run_names.topic, list[str]()
         for name, delete, link in steps:
             try:
-                await delete(self._run_names, link, self._popped, _soon(_REMOVE_TIMEOUT_S))
+                await delete(self._run_names, link, self._popped, ns_from_now(_REMOVE_TIMEOUT_S))
             except (Definite, Indefinite, ProtocolError) as error:
                 left.append(f"topics and groups {topic}* on {name}: {error}")
         removed = () if len(left) == len(steps) else (f"topics and groups {topic}*",)
@@ -298,7 +302,3 @@ def of_controller(name: str, term: int | None, group: Group) -> tuple[Claim, ...
         members_epoch=group.sync_state_set_epoch,
     )
     return (own,) if group == Group() else (own, about)
-
-
-def _soon(timeout_s: float) -> int:
-    return now_ns() + int(timeout_s * NS_PER_S)

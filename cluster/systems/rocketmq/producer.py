@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from chaos.core.client import Definite, Indefinite
-from chaos.core.clock import NS_PER_S, now_ns
+from chaos.core.clock import ns_from_now
 from chaos.core.op import Invocation
 from chaos.models.log import payload
 from chaos.models.log.operations import Transact
@@ -125,7 +125,7 @@ class Producer:
             for name in ("tranStateTableOffset", "commitLogOffset", "msgId", "transactionId")
             if name in fields
         }
-        deadline_ns = now_ns() + int(ANSWER_WITHIN_S * NS_PER_S)
+        deadline_ns = ns_from_now(ANSWER_WITHIN_S)
         # Whatever becomes of it: the broker asks again until it has heard.
         with suppress(Definite, Indefinite):
             word = self._word(half, decision, asked=True)
@@ -145,7 +145,7 @@ class Producer:
 
     async def _beat_once(self, link: Link) -> None:
         with suppress(Definite, Indefinite):
-            await link.request(Request.HEART_BEAT, {}, now_ns() + int(HEARTBEAT_S * NS_PER_S), self._beat)
+            await link.request(Request.HEART_BEAT, {}, ns_from_now(HEARTBEAT_S), self._beat)
 
     async def stop(self) -> None:
         """Answer nothing any more; safe to call twice."""

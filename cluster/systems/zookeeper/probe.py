@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from chaos.core.client import Definite, Indefinite
-from chaos.core.clock import NS_PER_S, now_ns
+from chaos.core.clock import NS_PER_S, now_ns, ns_from_now
 from chaos.core.errors import DeployError
 from chaos.core.events import Claim, Note, Observation
 from chaos.core.runinfo import NodeInfo, Promises
@@ -64,8 +64,8 @@ class ZooKeeperProbe(Probe):
         versions: set[str] = set()
         for name, server in self._ensemble.servers.items():
             try:
-                versions.add((await state_of(server, _soon(_TIMEOUT_S))).version)
-                said = await server.word("conf", _soon(_TIMEOUT_S))
+                versions.add((await state_of(server, ns_from_now(_TIMEOUT_S))).version)
+                said = await server.word("conf", ns_from_now(_TIMEOUT_S))
             except Definite as error:
                 raise DeployError(f"{name} does not say its settings in effect: {error}") from None
             shown[name] = {key: said[key] for key in SHOWN if key in said}
@@ -154,7 +154,3 @@ def _promised(shown: Mapping[str, Mapping[str, str]]) -> Promises:
     if not all(set(SHOWN) <= set(said) for said in shown.values()):
         return Promises(not_taken=("to serve again in time (not every server answers the word conf)",))
     return least(promises({**NOT_TOLD, **said}) for said in shown.values())
-
-
-def _soon(timeout_s: float) -> int:
-    return now_ns() + int(timeout_s * NS_PER_S)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from chaos.core.client import Definite, Indefinite
-from chaos.core.clock import NS_PER_S, now_ns
+from chaos.core.clock import NS_PER_S, now_ns, ns_from_now
 from chaos.core.replica_data import ReplicaData
 from chaos.core.time_limit import until
 from cluster.system import ClusterView
@@ -42,7 +42,7 @@ class ZooKeeperReplicas:
     async def read(self, timeout_s: float) -> tuple[ReplicaData, ...]:
         """See ``ReplicaReader.read``. Where copies differ they are read twice, and the second time counts."""
         limit_ns = int(max(timeout_s, _ASK_S) * NS_PER_S)
-        until_ns, seen = now_ns() + int(timeout_s * NS_PER_S), False
+        until_ns, seen = ns_from_now(timeout_s), False
         while True:
             found = await asyncio.gather(*(self._data(name, now_ns() + limit_ns) for name in self._servers))
             still = len({one.position for one in found}) == 1 and not any(one.error for one in found)
@@ -61,9 +61,9 @@ class ZooKeeperReplicas:
         server = self._servers[name]
         try:
             with until(deadline_ns):
-                before = await state_of(server, _soon())
+                before = await state_of(server, ns_from_now(_ASK_S))
                 nodes = await self._nodes(server)
-                after = await state_of(server, _soon())
+                after = await state_of(server, ns_from_now(_ASK_S))
         except TimeoutError:
             return ReplicaData(node=name, subject=GROUP, error=TOO_LONG)
         except Malformed as error:
@@ -128,7 +128,3 @@ def _alike(found: Sequence[ReplicaData]) -> bool:
 
 def _content(node: jute.Known | None) -> str:
     return "" if node is None else node.data.decode(errors="backslashreplace")
-
-
-def _soon() -> int:
-    return now_ns() + int(_ASK_S * NS_PER_S)

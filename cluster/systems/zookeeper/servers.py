@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from chaos.core.client import Definite, Indefinite
-from chaos.core.clock import NS_PER_S, now_ns
+from chaos.core.clock import ns_from_now
 from chaos.core.time_limit import until
 from cluster.systems._shared.link import (
     CONNECT_TIMEOUT_S,
@@ -59,7 +59,7 @@ class Server(Link[Request, Answer]):
             Definite: there is none.
         """
         try:
-            connection, _ = await self.begin(SESSION, now_ns() + int((CONNECT_TIMEOUT_S + _SESSION_S) * NS_PER_S))
+            connection, _ = await self.begin(SESSION, ns_from_now(CONNECT_TIMEOUT_S + _SESSION_S))
         except Indefinite as error:
             if str(error) == NO_ANSWER:
                 raise Definite(f"connect: a session did not come in {_SESSION_S:g} s") from None
@@ -158,7 +158,7 @@ async def answers_to(
     wanted = list(requests)
     for first in range(0, len(wanted), _AT_ONCE):
         some = wanted[first : first + _AT_ONCE]
-        deadline_ns = now_ns() + int(timeout_s * NS_PER_S)
+        deadline_ns = ns_from_now(timeout_s)
         out += await asyncio.gather(*(_answer(server, request, deadline_ns) for request in some))
     return out
 

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from chaos.core.client import Definite, Indefinite
-from chaos.core.clock import NS_PER_S, Deadline, now_ns
+from chaos.core.clock import NS_PER_S, Deadline, now_ns, ns_from_now
 from chaos.core.errors import DeployError
 from chaos.core.events import Claim, Note, Observation
 from chaos.core.runinfo import NodeInfo
@@ -62,7 +62,7 @@ class MiniMQProbe:
         what = f"topic {self._topic}"
         deadline = Deadline(f"{what} to be created", _PREPARE_TIMEOUT_S)
         while True:
-            answer = await controllers.first(request, _soon(_ASK_TIMEOUT_S))  # creating it twice is creating it once
+            answer = await controllers.first(request, ns_from_now(_ASK_TIMEOUT_S))  # twice does no harm
             if isinstance(answer, Accepted):
                 break
             if isinstance(answer, Refused) and answer.reason in ("topic-exists", "bad-topic"):
@@ -87,7 +87,7 @@ class MiniMQProbe:
     async def _shown(self, node: NodeInfo) -> dict[str, str] | str:
         """The settings that a node goes by, or why it does not say them."""
         try:
-            told = expected(await self._links[node.name].ask(GetSettings(), _soon(_SETTINGS_TIMEOUT_S)), Settings)
+            told = expected(await self._links[node.name].ask(GetSettings(), ns_from_now(_SETTINGS_TIMEOUT_S)), Settings)
             return settings.in_effect(node.role, told)
         except (Definite, Indefinite, msgspec.ValidationError) as error:
             return str(error)
@@ -184,7 +184,3 @@ def _of_groups(said: Status) -> Iterator[Claim]:
             members=tuple(sorted(group.sync_state_set)),
             members_epoch=group.sss_epoch,
         )
-
-
-def _soon(timeout_s: float) -> int:
-    return now_ns() + int(timeout_s * NS_PER_S)
