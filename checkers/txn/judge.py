@@ -116,7 +116,7 @@ def judge(transactions: Transactions, model: Model, options: Options) -> Judgeme
         doubts += (
             "causal lets processes see appends in different orders, so reads of a list that disagree decide nothing",
         )
-    return _judged(everything, options.models, history, found, doubts)
+    return _judged(everything, bad, history, found, (why_never_broken(options.models), *doubts))
 
 
 def _forbidden(models: tuple[str, ...]) -> set[str]:
@@ -197,12 +197,11 @@ def _cycles(found: kinds.Cycles, explainer: Explainer) -> dict[str, Anomalous]:
 
 def _judged(
     everything: dict[str, Anomalous],
-    models: tuple[str, ...],
+    bad: set[str],
     history: kinds.History,
     found: kinds.Cycles,
     doubts: tuple[str, ...],
 ) -> Judgement:
-    bad = _forbidden(models)
     anomalies = _needed({name: one for name, one in everything.items() if name in bad})
     beside = {name: one for name, one in _needed(everything).items() if name not in bad}
     valid: Valid = not anomalies
@@ -213,7 +212,7 @@ def _judged(
     elif not all(one.whole for one in found.components):
         reason = "there are more dependencies than were to be looked at"
     else:
-        reason = "; ".join(filter(None, (why_never_broken(models), *doubts)))
+        reason = "; ".join(filter(None, doubts))
     return Judgement(
         valid=UNKNOWN if valid and reason else valid,
         reason=reason if valid else "",

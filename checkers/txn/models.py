@@ -7,7 +7,6 @@ Adya, Liskov and O'Neil (2000); Bailis et al., "Highly Available Transactions" (
 
 import difflib
 from collections.abc import Collection, Iterable, Mapping
-from functools import cache
 from typing import Final, NamedTuple
 
 from chaos.core.errors import UsageError
@@ -235,13 +234,7 @@ def also(anomalies: Collection[str]) -> set[str]:
 
 def forbidden(models: Collection[str]) -> set[str]:
     """The anomalies that cannot be if all of these models hold. ``models``: by their usual names."""
-    return set(_forbidden(frozenset(models)))
-
-
-@cache
-def _forbidden(models: frozenset[str]) -> frozenset[str]:
-    """Asked for at each verdict, and there are few answers."""
-    return frozenset(_reached(_SPECIAL, {anomaly for model in weaker(models) for anomaly in _FORBIDDEN[model]}))
+    return _reached(_SPECIAL, {anomaly for model in weaker(models) for anomaly in _FORBIDDEN[model]})
 
 
 def why_never_broken(models: Collection[str]) -> str:
