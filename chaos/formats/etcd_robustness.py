@@ -48,7 +48,7 @@ class Did(NamedTuple):
 
     @property
     def unknown(self) -> bool:
-        """Whether nobody knows whether it took place, or when."""
+        """Whether it is not known if the operation took place, or when."""
         return bool(self.response.error) or self.response.persisted
 
 

@@ -18,11 +18,14 @@ from checkers.imported.options import Question
 from checkers.imported.results import results
 from checkers.objects.finding import EXAMPLES
 from checkers.objects.rules import Budget
-from checkers.revisions.judge import STANDS, Shown, judge_operations
-from checkers.revisions.watches import WrongWatch, judge_watches
+from checkers.revisions.judge import STANDS, judge_operations
+from checkers.revisions.watches import judge_watches
 
 MODEL: Final = "kv"
 WATCH: Final = "watch"
+
+Rows = tuple[dict[str, Any], ...]
+"""Operations in words."""
 
 
 def judge(path: Place, question: Question, engine: str) -> Results:
@@ -34,13 +37,14 @@ def judge(path: Place, question: Question, engine: str) -> Results:
     report = read_report(path)
     operations = as_operations(report)
     verdict = judge_operations(report, Budget(question.budget_s))
-    anomalies = _anomalies(verdict.found)
-    told = _told(judge_watches(report, None if report.cut_off else verdict.changes))
+    anomalies = _anomalies((one.kind, one.sentence, rows(one.did)) for one in verdict.found)
+    wrong = judge_watches(verdict.pinned, None if report.cut_off else verdict.changes)
+    told = _anomalies((one.kind, f"client {one.watch.client}: {one.said}", (_watch_row(one.watch),)) for one in wrong)
     clients = len({did.at.split("/")[0] for did in report.operations})
     judged = results(
         model=MODEL,
         engine=engine,
-        valid=False if anomalies else "unknown" if verdict.reason else True,
+        valid=False if anomalies else UNKNOWN if verdict.reason else True,
         anomalies=anomalies,
         reason=verdict.reason,
         cut_off=report.cut_off,
@@ -79,24 +83,6 @@ def _with_watches(judged: Results, report: EtcdReport, anomalies: dict[str, Anom
     )
 
 
-def _told(found: Iterable[WrongWatch]) -> dict[str, Anomaly]:
-    """What is wrong with watches by kind, with the watch of each."""
-    by_kind: dict[str, list[WrongWatch]] = {}
-    for one in found:
-        by_kind.setdefault(one.kind, []).append(one)
-    return {
-        kind: Anomaly(
-            count=len(own),
-            allowed=False,
-            examples=tuple(
-                Example(sentence=f"client {one.watch.client}: {one.said}", ops=(_watch_row(one.watch),))
-                for one in own[:EXAMPLES]
-            ),
-        )
-        for kind, own in sorted(by_kind.items(), key=lambda item: rank(item[0]))
-    }
-
-
 def _watch_row(watch: Watched) -> dict[str, Any]:
     asked = watch.line.request
     keys = f"keys that begin with {asked.key!r}" if asked.prefix else f"key {asked.key!r}"
@@ -118,22 +104,18 @@ def _watch_row(watch: Watched) -> dict[str, Any]:
     }
 
 
-def _anomalies(found: Iterable[Shown]) -> dict[str, Anomaly]:
-    """What was found by kind: how often, and some of it."""
-    by_kind: dict[str, list[Shown]] = {}
-    for one in found:
-        by_kind.setdefault(one.kind, []).append(one)
+def _anomalies(found: Iterable[tuple[str, str, Rows]]) -> dict[str, Anomaly]:
+    """What was found by kind, the strongest first: how often, and some of it. ``found``: kinds, sentences and rows."""
+    by_kind: dict[str, list[Example]] = {}
+    for kind, sentence, ops in found:
+        by_kind.setdefault(kind, []).append(Example(sentence=sentence, ops=ops))
     return {
-        kind: Anomaly(
-            count=len(own),
-            allowed=False,
-            examples=tuple(Example(sentence=one.sentence, ops=rows(one.did)) for one in own[:EXAMPLES]),
-        )
+        kind: Anomaly(count=len(own), allowed=False, examples=tuple(own[:EXAMPLES]))
         for kind, own in sorted(by_kind.items(), key=lambda item: rank(item[0]))
     }
 
 
-def rows(operations: Sequence[Did]) -> tuple[dict[str, Any], ...]:
+def rows(operations: Sequence[Did]) -> Rows:
     """Operations in words, with file and line of each."""
     return tuple(
         {

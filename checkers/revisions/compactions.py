@@ -32,9 +32,8 @@ def _wrong_refusals(pinned: Pinned, earliest: dict[int, int]) -> Iterator[Wrong]
     for did in pinned.compactions:
         refused, revision = did.response.refused, _revision(did)
         if "future" in refused and pinned.reached(did.call) >= revision:
-            yield _wrong(
-                did, f"it was refused as of the future, and revision {revision} was there before it was called"
-            )
+            said = f"it was refused as of the future, and revision {revision} was there before it was called"
+            yield _wrong(did, said, revision)
         elif "compacted" in refused:
             others = (one for one in pinned.compactions if not one.response.refused and _revision(one) >= revision)
             if not any(earliest.get(one.number, one.call) <= did.ret for one in others):
@@ -60,5 +59,5 @@ def _revision(did: Did) -> int:
     return did.request.compact.revision if did.request.compact is not None else 0
 
 
-def _wrong(did: Did, said: str) -> Wrong:
-    return Wrong("kv-wrong-answer", said, did, _revision(did))
+def _wrong(did: Did, said: str, *related: int) -> Wrong:
+    return Wrong("kv-wrong-answer", said, did, _revision(did), related)

@@ -1,30 +1,41 @@
 """What an answer says otherwise than the key space at its revision, in words."""
 
+from typing import NamedTuple
+
 from chaos.formats.etcd_words import DELETE, PUT, KeyHeld, PartResult, Ranged, TxnRequest, TxnResult, listed
 from checkers.revisions.space import Entry, Outcome, Read, branch
 
 
-def differs(answer: Ranged, expected: Read, *, versions: bool) -> str:
-    """How a read differs from what it had to return; empty if it does not. ``versions``: they are told."""
+class Difference(NamedTuple):
+    """What an answer says otherwise, in words, and at which revisions the keys were written that it is about."""
+
+    said: str
+    revisions: tuple[int, ...] = ()
+
+
+def differs(answer: Ranged, expected: Read, *, versions: bool) -> Difference | None:
+    """How a read differs from what it had to return; None if it does not. ``versions``: they are told."""
     held = listed(answer.held)
     if len(held) == len(expected.held) and all(
         one.key == key and same(one, entry, versions=versions)
         for one, (key, entry) in zip(held, expected.held, strict=True)
     ):
         if answer.count == expected.total:
-            return ""
-        return f"it counted {answer.count} keys, there were {expected.total}"
+            return None
+        return Difference(f"it counted {answer.count} keys, there were {expected.total}")
     told = {one.key: one for one in held}
     there = dict(expected.held)
     for key, entry in expected.held:
         if key not in told:
-            return f"it did not return {key}, which held {_entry(entry)}"
+            return Difference(f"it did not return {key}, which held {_entry(entry)}", (entry.revision,))
         if not same(told[key], entry, versions=versions):
-            return f"it returned {key} with {_held(told[key], entry)}, which held {_entry(entry)}"
+            said = f"it returned {key} with {_held(told[key], entry)}, which held {_entry(entry)}"
+            return Difference(said, (told[key].revision, entry.revision))
     extra = next((one for one in held if one.key not in there), None)
     if extra is not None:
-        return f"it returned {extra.key} with {extra.value} of revision {extra.revision}, which was not there"
-    return "it returned the right keys in another order, or twice"
+        said = f"it returned {extra.key} with {extra.value} of revision {extra.revision}, which was not there"
+        return Difference(said, (extra.revision,))
+    return Difference("it returned the right keys in another order, or twice")
 
 
 def same(told: KeyHeld, entry: Entry, *, versions: bool) -> bool:
@@ -43,28 +54,28 @@ def _held(told: KeyHeld, entry: Entry) -> str:
     return f"{told.value} of revision {told.revision}"
 
 
-def outcome_differs(txn: TxnRequest, answer: TxnResult, outcome: Outcome, *, versions: bool) -> str:
-    """How the answer of a transaction differs from what it had to be; empty if it does not."""
+def outcome_differs(txn: TxnRequest, answer: TxnResult, outcome: Outcome, *, versions: bool) -> Difference | None:
+    """How the answer of a transaction differs from what it had to be; None if it does not."""
     if answer.failure != outcome.failure:
         took, right = ("else", "then") if answer.failure else ("then", "else")
-        return f"it took the branch «{took}», by its conditions it had to take «{right}»"
+        return Difference(f"it took the branch «{took}», by its conditions it had to take «{right}»")
     parts = branch(txn, failure=answer.failure)
     results = listed(answer.results)
     if len(results) != len(parts):
-        return f"it told {len(results)} results of {len(parts)} operations"
+        return Difference(f"it told {len(results)} results of {len(parts)} operations")
     for part, result, due in zip(parts, results, outcome.results, strict=True):
         strange = _of_another_kind(part.kind, result)
         if strange:
-            return strange
+            return Difference(strange)
         if part.kind == DELETE and result.deleted != due:
             key = part.delete.key
             there = "was there" if due else "was not there"
-            return f"it said that it deleted {result.deleted} keys, and {key} {there}"
+            return Difference(f"it said that it deleted {result.deleted} keys, and {key} {there}")
         if part.kind != PUT and isinstance(due, Read):
-            said = differs(result, due, versions=versions)
-            if said:
-                return said
-    return ""
+            difference = differs(result, due, versions=versions)
+            if difference is not None:
+                return difference
+    return None
 
 
 def _of_another_kind(kind: str, result: PartResult) -> str:

@@ -43,8 +43,9 @@ class Shown(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What was found, why more is not known, and the replay (None: there was none)."""
+    """What was found in the operations, why more is not known, and the replay (None: there was none)."""
 
+    pinned: Pinned
     found: list[Shown]
     reason: str
     replay: Search | None
@@ -60,17 +61,17 @@ def judge_operations(report: EtcdReport, budget: Budget) -> Verdict:
     pinned = Pinned(report)
     found = [*_too_late(pinned), *_twice(pinned), *_ahead(pinned)]
     if not pinned.found_empty:
-        return Verdict(found, NOT_EMPTY, None)
+        return Verdict(pinned, found, NOT_EMPTY, None)
     explained = len(pinned.writes) + len(pinned.open) + len(pinned.facts)
     if pinned.last > explained + _FAR:
         said = f"revision {pinned.last} was told, and {explained} changes at most were asked for"
-        return Verdict([*found, Shown("kv-revision-skipped", said, ())], "", None)
+        return Verdict(pinned, [*found, Shown("kv-revision-skipped", said, ())], "", None)
     search = Search(pinned, budget)
     search.run()
     wrongs = [*search.wrong, *wrong_compactions(pinned)]
     found += [_shown(pinned, one) for one in wrongs]
     reason = f"the search for the places of {len(pinned.open)} changes of unknown outcome gave up: {search.gave_up}"
-    return Verdict(found, reason if search.gave_up else "", search)
+    return Verdict(pinned, found, reason if search.gave_up else "", search)
 
 
 def text(did: Did) -> str:

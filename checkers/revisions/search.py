@@ -6,7 +6,6 @@ goes back to the latest open revision that can have to do with it (conflict-dire
 none it is proven.
 """
 
-import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
@@ -15,27 +14,23 @@ import msgspec
 from chaos.formats.etcd_robustness import Did
 from chaos.formats.etcd_words import RangeOptions
 from checkers.objects.rules import Budget
-from checkers.revisions.compare import differs, outcome_differs
+from checkers.revisions.compare import Difference, differs, outcome_differs
 from checkers.revisions.pinned import Fact, Pinned, held_in, may_make
 from checkers.revisions.space import Changes, Space, branch, keys_of
 
-_REVISION: Final = re.compile(r"revision (\d+)")
 MOST: Final = 200
 """So many conflicts are looked for at most."""
 
 
 class Wrong(NamedTuple):
-    """An answer that no placement explains. ``did``: None where a revision has no change."""
+    """An answer that no placement explains. ``did``: None where a revision has no change. ``related``: see there."""
 
     kind: str
     said: str
     did: Did | None
     revision: int
-
-    @property
-    def related(self) -> list[int]:
-        """The revisions that the sentence names."""
-        return [int(one) for one in _REVISION.findall(self.said)]
+    related: tuple[int, ...] = ()
+    """The revisions whose changes show it as well."""
 
 
 class Conflict(NamedTuple):
@@ -259,15 +254,18 @@ class Search:
             self._space.transact(txn, revision, answer.failure)
             return None
         outcome = self._space.transact(txn, revision)
-        said = f"the put was acknowledged with lease {lost[0]:x}, which had been revoked" if lost else ""
-        said = said or outcome_differs(txn, answer, outcome, versions=self._versions)
-        if not said:
+        if lost:
+            said = f"the put was acknowledged with lease {lost[0]:x}, which had been revoked"
+            difference: Difference | None = Difference(said)
+        else:
+            difference = outcome_differs(txn, answer, outcome, versions=self._versions)
+        if difference is None:
             return None
         self._space.back_to(mark)
         ranges = [part.range for part in branch(txn, failure=answer.failure)]
         reasons = self._touching(keys_of(did.request), whole=bool(lost))
         reasons = reasons.union(*(self._in_range(one) for one in ranges if one.end))
-        return Conflict(Wrong("kv-wrong-answer", said, did, revision), reasons)
+        return Conflict(_wrong("kv-wrong-answer", difference, did, revision), reasons)
 
     def _seen(self, revision: int, mark: int) -> Conflict | None:
         """The first of those who saw a revision whose answer does not fit it."""
@@ -298,22 +296,26 @@ class Search:
         mark = self._space.mark()
         outcome = self._space.transact(txn, revision)
         self._space.back_to(mark)
-        said = outcome_differs(txn, answer, outcome, versions=self._versions)
-        if not said:
+        difference = outcome_differs(txn, answer, outcome, versions=self._versions)
+        if difference is None:
             return None
         kind = "kv-wrong-read" if did.request.reads else "kv-wrong-answer"
         ranges = [part.range for part in branch(txn, failure=answer.failure)]
         reasons = self._touching(keys_of(did.request)).union(*(self._in_range(one) for one in ranges if one.end))
-        return Conflict(Wrong(kind, said, did, revision), reasons)
+        return Conflict(_wrong(kind, difference, did, revision), reasons)
 
     def _read(self, did: Did, revision: int) -> Conflict | None:
         asked, answer = did.request.range, did.response.range
         if asked is None or answer is None:
             return None
-        said = differs(answer, self._space.read(asked), versions=self._versions)
-        if not said:
+        difference = differs(answer, self._space.read(asked), versions=self._versions)
+        if difference is None:
             return None
-        return Conflict(Wrong("kv-wrong-read", said, did, revision), self._in_range(asked))
+        return Conflict(_wrong("kv-wrong-read", difference, did, revision), self._in_range(asked))
+
+
+def _wrong(kind: str, difference: Difference, did: Did, revision: int) -> Wrong:
+    return Wrong(kind, difference.said, did, revision, difference.revisions)
 
 
 def _all_keys(options: list[Did]) -> frozenset[str] | None:

@@ -12,7 +12,6 @@ from chaos.formats.etcd_words import (
     PUT,
     Condition,
     Content,
-    Held,
     Part,
     RangeOptions,
     Request,
@@ -153,11 +152,6 @@ class Space:
 def branch(txn: TxnRequest, *, failure: bool) -> Sequence[Part]:
     """The operations of a branch."""
     return listed(txn.failure if failure else txn.success)
-
-
-def held_at(entry: Entry) -> Held:
-    """An entry as the suite's files have it."""
-    return Held(entry.value, entry.revision, entry.version)
 
 
 def keys_of(request: Request) -> Iterable[str]:

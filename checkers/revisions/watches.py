@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from chaos.formats.etcd_robustness import EtcdReport, Watched
+from chaos.formats.etcd_robustness import Watched
 from chaos.formats.etcd_words import DELETE, PUT, Content, Event, WatchRequest, listed
 from chaos.models.coordination.watch import DELETED
 from checkers.coordination.watch import against_writes, of_itself
@@ -119,26 +119,26 @@ def value_of(event: Event, names: Names) -> int:
     return DELETED if event.kind == DELETE else names.value(event.value)
 
 
-def judge_watches(report: EtcdReport, changes: Changes | None) -> list[WrongWatch]:
+def judge_watches(pinned: Pinned, changes: Changes | None) -> list[WrongWatch]:
     """What is wrong with the watches of all clients.
 
     Args:
-        report: the report.
+        pinned: the operations of the report.
         changes: what became of the keys; None: nobody knows, so each watch is judged by itself alone.
     """
+    report = pinned.report
     found = [one for watch in report.watches for one in (*_unasked(watch), *_broken_bookmarks(watch))]
     groups: dict[tuple[str, bool], list[Watched]] = {}
     for watch in report.watches:
         asked = watch.line.request
         groups.setdefault((asked.key, asked.prefix), []).append(watch)
-    opened = Opened(Pinned(report)) if changes is not None else None
+    opened = Opened(pinned)
     for own in groups.values():
         names = Names()
-        asked = own[0].line.request
-        events = [event for watch in own for _, event in events_of(watch)]
         known = None
-        if changes is not None and opened is not None:
-            known = Replayed(changes, events, asked, names, opened)
+        if changes is not None:
+            events = [event for watch in own for _, event in events_of(watch)]
+            known = Replayed(changes, events, own[0].line.request, names, opened)
         told = told_by(own, known, names)
         wrong = [*of_itself(told)]
         if known is not None and changes is not None:
@@ -251,6 +251,6 @@ def _wrong_versions(watches: Sequence[Watched], changes: Changes) -> Iterator[Wr
             before = event.before
             right = version.get((before.revision, event.key)) if before is not None else None
             if before is not None and right is not None and before.version != right:
-                said = f"before it was said to be version {before.version}, it was {right}"
-                said = f"revision {event.revision} of key {event.key}: {said}"
+                what = f"revision {event.revision} of key {event.key}"
+                said = f"{what}: before it was said to be version {before.version}, it was {right}"
                 yield WrongWatch("watch-wrong-previous", said, watch)
