@@ -37,7 +37,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 class StreamTail:
-    """The records of one worker's stream: fields ``sequence``, ``time_ns``, ``type`` and ``f``.
+    """The records of one worker's stream.
 
     Args:
         path: its file of records; that of its errors lies beside it.
@@ -84,44 +84,50 @@ def _is_whole(record: bytes) -> bool:
     return int.from_bytes(record[:_CRC_SIZE], "little") == zlib.crc32(record[_CRC_SIZE:])
 
 
-class _ErrorTail:
-    """The errors of one worker's stream by number, from 1. A line is written before the first record that names it."""
+class _LineTail:
+    """The lines of one file that are whole."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._read = 0
-        self._lines: list[str] = []
 
-    def text(self, number: int) -> str:
-        """The error of this number; empty if there is none."""
-        if number > len(self._lines) and self._path.is_file():
-            with self._path.open("rb") as file:
-                file.seek(self._read)
-                for line in file:
-                    if not line.endswith(b"\n"):
-                        break
-                    self._read += len(line)
-                    self._lines.append(line.decode(errors="replace").rstrip("\n"))
-        return self._lines[number - 1] if 0 < number <= len(self._lines) else ""
-
-
-class EventTail:
-    """The events of one file."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._read = 0
-        self._claims = ClaimReader()
-
-    def new(self) -> Iterator[Event]:
-        """The events whose lines are whole and were not given yet; a line that is none is left out."""
+    def new(self) -> Iterator[bytes]:
+        """Those that were not given yet."""
         with self._path.open("rb") as file:
             file.seek(self._read)
             for line in file:
                 if not line.endswith(b"\n"):
                     return
                 self._read += len(line)
-                try:
-                    yield self._claims.whole(_decoder.decode(line))
-                except msgspec.DecodeError:
-                    continue
+                yield line
+
+
+class _ErrorTail:
+    """The errors of one worker's stream by number, from 1. A line is written before the first record that names it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lines = _LineTail(path)
+        self._errors: list[str] = []
+
+    def text(self, number: int) -> str:
+        """The error of this number; empty if there is none."""
+        if number > len(self._errors) and self._path.is_file():
+            self._errors += [line.decode(errors="replace").rstrip("\n") for line in self._lines.new()]
+        return self._errors[number - 1] if 0 < number <= len(self._errors) else ""
+
+
+class EventTail:
+    """The events of one file."""
+
+    def __init__(self, path: Path) -> None:
+        self._lines = _LineTail(path)
+        self._claims = ClaimReader()
+
+    def new(self) -> Iterator[Event]:
+        """The events whose lines are whole and were not given yet; a line that is none is left out."""
+        for line in self._lines.new():
+            try:
+                yield self._claims.whole(_decoder.decode(line))
+            except msgspec.DecodeError:
+                continue
