@@ -9,7 +9,6 @@ business: the worker counts, records and keeps the time.
 import asyncio
 import math
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final as Constant
 
@@ -99,7 +98,6 @@ class Worker:
         Behind the clock a few leave at once, and then answers are let in.
         """
         behind = 0
-        begin = asyncio.get_running_loop().create_task
         for arrival in self._generator.arrivals(self._own, self._spec.rate):
             due_ns = origin_ns + arrival.at_ns
             if due_ns < from_ns:
@@ -113,7 +111,7 @@ class Worker:
                     await asyncio.sleep(0)
             if self._stopping:
                 return
-            self._dispatch(arrival, due_ns, begin)
+            self._dispatch(arrival, due_ns)
 
     async def _pause(self, seconds: float) -> None:
         """Wait, but not beyond the word to stop."""
@@ -127,7 +125,7 @@ class Worker:
         finally:
             timer.cancel()
 
-    def _dispatch(self, arrival: Arrival, due_ns: int, begin: Callable[..., asyncio.Task[None]]) -> None:
+    def _dispatch(self, arrival: Arrival, due_ns: int) -> None:
         process = self._process(arrival.client)
         op = self._generator.invocation(arrival, process, now_ns())
         if op is None:
@@ -144,7 +142,7 @@ class Worker:
         self._worst_lag_ns = max(self._worst_lag_ns, time_ns - due_ns)
         if op.f in self._changes and not pinned:
             self._last_sent[op.key] = time_ns
-        self._tasks[number] = begin(self._perform(op, number, time_ns))
+        self._tasks[number] = asyncio.create_task(self._perform(op, number, time_ns))
 
     async def _perform(self, op: Invocation, number: int, sent_ns: int) -> None:
         client = self._clients[op.client]
