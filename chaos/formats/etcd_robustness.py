@@ -166,6 +166,10 @@ def _fault(line: OperationLine) -> str:
     strange = next((part.kind for part in parts if part.kind not in _PARTS), None)
     if strange is not None:
         return f"there is no operation {strange!r} of a transaction; there are {', '.join(sorted(_PARTS))}"
+    keyless = [part.kind for part in parts if not part.first_key]
+    keyless += [request.kind] if request.range is not None and not request.range.start else []
+    if keyless:
+        return f"a {keyless[0]} without a key, as files of before etcd 3.6 have it; take those of a later one"
     if line.ret <= line.call:
         return f"the operation returns at {line.ret}, not after its call at {line.call}"
     return ""

@@ -84,6 +84,11 @@ class Part(msgspec.Struct, frozen=True):
     put: PutOptions = field(name="Put", default=PutOptions())
     delete: DeleteOptions = field(name="Delete", default=DeleteOptions())
 
+    @property
+    def first_key(self) -> str:
+        """The key that it is about, of a range the first one."""
+        return {PUT: self.put.key, DELETE: self.delete.key}.get(self.kind, self.range.start)
+
 
 class TxnRequest(msgspec.Struct, frozen=True):
     """A transaction; a plain put or delete is one without conditions."""

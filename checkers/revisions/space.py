@@ -161,4 +161,4 @@ def keys_of(request: Request) -> Iterable[str]:
     for condition in listed(request.txn.conditions):
         yield condition.key
     for part in request.txn.parts:
-        yield {PUT: part.put.key, DELETE: part.delete.key}.get(part.kind, part.range.start)
+        yield part.first_key

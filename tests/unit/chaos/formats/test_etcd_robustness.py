@@ -18,6 +18,12 @@ READ = {
 }
 
 
+def of_3_5(part):
+    """A record whose operation names its key itself, as etcd 3.5's suite wrote it."""
+    txn = {"Conditions": None, "OperationsOnSuccess": [part], "OperationsOnFailure": None}
+    return json.dumps({"Input": {"Type": "txn", "Txn": txn}, "Call": 1, "Return": 2, "Output": {}})
+
+
 @pytest.fixture
 def report():
     made = Report()
@@ -79,6 +85,9 @@ def test_a_file_that_ends_within_a_record_is_read_as_far_as_it_goes(report, tmp_
         ("nonsense", r"operations.json:1: no record of etcd's robustness suite"),
         (json.dumps({"Input": {"Type": "sing"}, "Call": 1, "Return": 2, "Output": {}}), "there is no request 'sing'"),
         (json.dumps({"Input": {"Type": "txn"}, "Call": 1, "Return": 2, "Output": {}}), "without what it asks for"),
+        (of_3_5({"Type": "put-operation", "Key": "a", "Value": content("1")}), "a put-operation without a key"),
+        (of_3_5({"Type": "delete-operation", "Key": "a"}), "a delete-operation without a key"),
+        (of_3_5({"Type": "range-operation", "Key": "a"}), "as files of before etcd 3.6 have it"),
         (
             json.dumps({"Input": put("a", "1"), "Call": 7, "Return": 7, "Output": {}}),
             "returns at 7, not after its call",
