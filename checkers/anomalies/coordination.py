@@ -149,7 +149,7 @@ COORDINATION: Final = (
     ),
     kind(
         "watch-unasked",
-        ("event that nobody asked for", "events that nobody asked for"),
+        ("event of a key that was not watched", "events of keys that were not watched"),
         "an event of a key that its watch did not ask for",
         "a watch is told changes of the keys that it asked for",
         rule="66",

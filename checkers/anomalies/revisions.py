@@ -35,7 +35,7 @@ REVISIONS: Final = (
     ),
     kind(
         "kv-revision-skipped",
-        ("revision that nobody made", "revisions that nobody made"),
+        ("revision without a change", "revisions without a change"),
         "a revision that was reached, and that no operation can have made",
         "the revision grows by one with each change",
         rule="66",

@@ -31,7 +31,7 @@ STANDS: Final[Stands] = {
 
 NOT_EMPTY: Final = "nobody was answered at revision 1, or changed it to 2: what was in the store before is not known"
 _FAR: Final = 1_000_000
-"""So many revisions that nobody made are not looked at one by one."""
+"""More revisions without a change than this are not looked at one by one."""
 
 
 class Shown(NamedTuple):

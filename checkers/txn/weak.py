@@ -42,7 +42,7 @@ _DISAGREE: Final = (
     "no one order of transactions explains what all processes read together; causal lets each process have an order of "
     "its own, and whether there are such orders is not decided"
 )
-_TOO_MUCH: Final = "there is more to be compared than was to be looked at"
+_TOO_MUCH: Final = "the search for an order of commits took too many steps and gave up"
 
 
 class Broken(NamedTuple):

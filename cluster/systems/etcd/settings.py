@@ -73,8 +73,8 @@ HELP: Final[Mapping[str, str]] = {
     "client.fencing": "false: a guarded write shows no token, so who lost the lock may write (default true)",
     "client.countFirst": "true: a client counts the holders of a semaphore and then takes a permit, so two may take "
     "the last one (default false)",
-    "client.lookBack": "so many revisions: a transaction that writes registers reads one of its keys also as it "
-    "was that long ago (default 0: it does not)",
+    "client.lookBack": "a transaction that writes registers also reads one of its keys as it was so many revisions "
+    "before (default 0: it does not)",
     "cluster.members": "how many members there are: 3 (default) or 5",
     "cluster.learners": "1: a learner joins, which gets the log and has no vote (default 0)",
     "process.GOMAXPROCS": "how many processors a member uses at once (default 1: members share a small machine)",
