@@ -100,14 +100,22 @@ def anomaly(name: str, finding: Finding, context: Context) -> Anomaly:
     return Anomaly(count=finding.count, allowed=promised and covered, examples=finding.examples)
 
 
-def combined(left: Anomaly, right: Anomaly) -> Anomaly:
-    """One anomaly that two checks found."""
-    return msgspec.structs.replace(
-        left,
-        count=left.count + right.count,
-        allowed=left.allowed and right.allowed,
-        examples=(*left.examples, *right.examples)[:EXAMPLES],
-    )
+def combined(found: Iterable[Mapping[str, Anomaly]]) -> dict[str, Anomaly]:
+    """The anomalies that several checks, or several keys, have shown: those of one name as one."""
+    out: dict[str, Anomaly] = {}
+    for name, one in (item for own in found for item in own.items()):
+        before = out.get(name)
+        out[name] = (
+            one
+            if before is None
+            else msgspec.structs.replace(
+                before,
+                count=before.count + one.count,
+                allowed=before.allowed and one.allowed,
+                examples=(*before.examples, *one.examples)[:EXAMPLES],
+            )
+        )
+    return out
 
 
 def counted(number: int, noun: str) -> str:

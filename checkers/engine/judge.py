@@ -161,9 +161,7 @@ def _grouped(rows: Sequence[CheckResult], summaries: Mapping[str, Any]) -> tuple
         )
         for row in rows
     ]
-    every: dict[str, Anomaly] = {}
-    for name, one in (item for row in marked for item in row.anomalies.items()):
-        every[name] = combined(every[name], one) if name in every else one
+    every = combined(row.anomalies for row in marked)
     return marked, dict(sorted(every.items(), key=lambda item: rank(item[0])))
 
 

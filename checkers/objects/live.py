@@ -194,13 +194,10 @@ class ObjectCheck(OfEachKey):
         if summary is None:
             return CheckResult(name=self.name, valid=UNKNOWN, found="nothing", reason=f"{self.name}: no operation")
         unread = f"{numbers('key', summary.unread)} not read after the last heal" if summary.unread else ""
-        anomalies: dict[str, Anomaly] = {}
-        for _, told in summary.answers:
-            for name, one in told.anomalies.items():
-                anomalies[name] = combined(anomalies[name], one) if name in anomalies else one
-        undecided = registry.merged((key, Answer(reason=told.reason)) for key, told in summary.answers)
+        anomalies = combined(told.anomalies for _, told in summary.answers)
+        undecided = registry.undecided((key, told.reason) for key, told in summary.answers)
         found = ", ".join(f"{name} {one.count}" for name, one in anomalies.items())
-        doubts = "; ".join(filter(None, (undecided.reason, unread)))
+        doubts = "; ".join(filter(None, (undecided, unread)))
         wrong = any(not one.allowed for one in anomalies.values())
         return CheckResult(
             name=self.name,

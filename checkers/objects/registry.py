@@ -90,9 +90,10 @@ MODELS: Final[Mapping[str, Model]] = {
 def merged(answers: Iterable[tuple[object, Answer]]) -> Answer:
     """The answers for several objects as one, each sentence with its object's key (None: there is one object)."""
     found: dict[str, Found] = {}
-    reasons: list[str] = []
+    reasons: list[tuple[object, str]] = []
     for key, answer in answers:
-        where = "" if key is None else f"key {show(key)}: "
+        where = _where(key)
+        reasons.append((key, answer.reason))
         for name, one in answer.found.items():
             told = [(f"{where}{sentence}", calls) for sentence, calls in one.examples]
             before = found.get(name, Found(count=0, allowed=one.allowed))
@@ -102,7 +103,15 @@ def merged(answers: Iterable[tuple[object, Answer]]) -> Answer:
                 examples=[*before.examples, *told][:EXAMPLES],
                 order=before.order if before.examples else one.order,
             )
-        if answer.reason:
-            reasons.append(f"{where}{answer.reason}")
-    more = f"; and {len(reasons) - 1} more" if len(reasons) > 1 else ""
-    return Answer(found=found, reason=f"{reasons[0]}{more}" if reasons else "")
+    return Answer(found=found, reason=undecided(reasons))
+
+
+def undecided(reasons: Iterable[tuple[object, str]]) -> str:
+    """Why objects are not decided: the first reason with its object's key, and how many more there are; else empty."""
+    given = [f"{_where(key)}{reason}" for key, reason in reasons if reason]
+    more = f"; and {len(given) - 1} more" if len(given) > 1 else ""
+    return f"{given[0]}{more}" if given else ""
+
+
+def _where(key: object) -> str:
+    return "" if key is None else f"key {show(key)}: "

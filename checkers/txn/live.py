@@ -101,11 +101,8 @@ class TransactionsCheck(OfEachKey):
 
     def merge(self, left: TransactionSummary, right: TransactionSummary) -> TransactionSummary:
         """Add two spaces."""
-        anomalies = dict(left.anomalies)
-        for name, one in right.anomalies.items():
-            anomalies[name] = combined(anomalies[name], one) if name in anomalies else one
         return TransactionSummary(
-            anomalies=anomalies,
+            anomalies=combined((left.anomalies, right.anomalies)),
             doubts=(*left.doubts, *right.doubts),
             spaces=left.spaces + right.spaces,
             transactions=left.transactions + right.transactions,
