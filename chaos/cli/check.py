@@ -312,21 +312,24 @@ def _value(text: str) -> str | int:
     return Keyword(text) if text.startswith(":") else text
 
 
-def _file(text: str, *, far: bool, folders: bool = False) -> Place | ChaosError:
-    """Where a file is, if it is there.
+def _file(text: str, format_name: str, *, far: bool) -> Place | ChaosError:
+    """Where a file is, if it is there; or a folder, where that is what the format has.
 
     Args:
         text: as it was typed.
+        format_name: the format.
         far: only executors of a cluster may see it; they say so if they do not.
-        folders: a folder will do.
     """
     try:
         where = place(text)
         if far or where.is_file():
             return where
         is_folder = isinstance(where, Path) and where.is_dir()
-        if is_folder and folders:
-            return where
+        if is_folder:
+            from chaos.formats.registry import FOLDERS
+
+            if format_name in FOLDERS:
+                return where
         fault = "a folder, not a file; leave out --format for a run folder" if is_folder else "there is no such file"
         return HistoryError(f"{text}: {fault}")
     except ChaosError as error:
@@ -347,7 +350,7 @@ def _files(
     as_json: bool,
     report: Path | None,
 ) -> list[int]:
-    seen = [_file(text, far=far, folders=format_name == "etcd-robustness") for text in paths]
+    seen = [_file(text, format_name, far=far) for text in paths]
     files = [file for file in seen if not isinstance(file, ChaosError)]
     if not files:
         return _none_at_hand(paths, seen, outputs)

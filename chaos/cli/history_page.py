@@ -34,19 +34,14 @@ def write_page(report: Path, text: str, file: Place, question: "Question", resul
 def _objects(file: Place, question: "Question", results: Results) -> "Objects":
     """The timelines, of a file that is not too long and can be read as operations."""
     from chaos.formats.registry import read
+    from chaos.run.history_size import bytes_of_history
     from reports.imported.objects import Objects, objects_of
 
     try:
-        size = _size_bytes(file)
+        size = bytes_of_history(file)
         if size > DRAWN_BYTES:
             return Objects(said=f"The file has {words.size(size)}; objects are drawn up to {words.size(DRAWN_BYTES)}.")
         history = read(file, question.format, independent=question.independent)
     except ChaosError as error:
         return Objects(said=f"They are not drawn: {error}")
     return objects_of(history.items, results)
-
-
-def _size_bytes(file: Place) -> int:
-    """The size of a file, or of the files of a folder's folders."""
-    inside = (one.stat().st_size for one in file.glob("*/*.json")) if isinstance(file, Path) and file.is_dir() else ()
-    return sum(inside) or file.stat().st_size

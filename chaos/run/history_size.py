@@ -27,10 +27,15 @@ class _Facts(msgspec.Struct):
 
 
 def rows_of_file(path: Place) -> int:
-    """About how many records a file of another tool has; 0 if its size cannot be seen from here."""
-    if isinstance(path, Path) and path.is_dir():  # a report folder: of each client a folder with files
-        return sum(map(_size_bytes, path.glob("*/*.json"))) // RECORD_BYTES
-    return _size_bytes(path) // RECORD_BYTES
+    """About how many records a history of another tool has; 0 if its size cannot be seen from here."""
+    return bytes_of_history(path) // RECORD_BYTES
+
+
+def bytes_of_history(path: Place) -> int:
+    """The size of a file of another tool, or of the files of a report folder; 0 if it cannot be seen from here."""
+    if isinstance(path, Path) and path.is_dir():  # of each client a folder with files
+        return sum(map(_size_bytes, path.glob("*/*.json")))
+    return _size_bytes(path)
 
 
 def rows_of_run(folder: Place) -> int:
