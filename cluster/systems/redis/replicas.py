@@ -82,9 +82,8 @@ class RedisReplicas:
             keys = sorted({key for keys in named for key in keys})
             copies = await asyncio.gather(*(self._copy(name, subject.name, keys) for name in subject.nodes))
             found = of_one_history(copies)
-            if len({one.position for one in found}) == 1 and not any(one.error for one in found):
-                return found
-            if now_ns() >= until_ns:
+            still = len({one.position for one in found}) == 1 and not any(one.error for one in found)
+            if still or now_ns() >= until_ns:
                 return found
             await asyncio.sleep(_PAUSE_S)
 
