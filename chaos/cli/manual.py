@@ -21,7 +21,7 @@ from chaos.cli.options import STORE_OPTION, cluster_options
 from chaos.cli.output import complain
 from chaos.cli.sections import SectionCommand
 from chaos.core.amounts import BOUNDS, SEED
-from chaos.core.errors import UsageError
+from chaos.core.errors import ChaosError, UsageError
 from chaos.core.rand import SEEDS
 from chaos.manual.control_socket import Ask, Done, answers_there, asked
 from chaos.options.resolve import experiment_of
@@ -79,7 +79,7 @@ def _in_background(folder: Path) -> int:
     try:
         while True:
             ended = keeper.poll()
-            serves = ended is None and answers_there(folder)
+            serves = ended is None and _answers_status(folder)
             text = log.read_bytes()[position:]
             position += len(text)
             click.echo(text.decode(errors="replace"), nl=False)
@@ -94,6 +94,16 @@ def _in_background(folder: Path) -> int:
         keeper.send_signal(signal.SIGTERM)
         keeper.wait(_END_TIMEOUT_S)
         raise
+
+
+def _answers_status(folder: Path) -> bool:
+    """Whether the cluster of this folder answers; what its process said before that is in its log then."""
+    if not answers_there(folder):
+        return False
+    try:
+        return any(isinstance(answer, Done) for answer in asked(folder, Ask(verb="status"), _STATUS_TIMEOUT_S))
+    except ChaosError:  # its process ended, which is said by whoever waits for it
+        return False
 
 
 def _wait(seconds: float) -> None:

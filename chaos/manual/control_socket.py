@@ -116,7 +116,10 @@ def asked(folder: Path, question: Ask, timeout_s: float) -> Iterator[Answer]:
 
 
 class Door:
-    """The cluster's end: each question is answered in a thread of its own."""
+    """The cluster's end: each question is answered in a thread of its own.
+
+    Questions may be put as soon as it is made, and are answered from ``serve`` on.
+    """
 
     def __init__(self, folder: Path, answer: Callable[[Ask, Callable[[str], None]], Done]) -> None:
         self._answer = answer
@@ -127,9 +130,12 @@ class Door:
             self._socket.bind(path)
         self._socket.listen(_WAITING)
         self._busy = threading.BoundedSemaphore(_WAITING)
-        threading.Thread(target=self._serve, name="door", daemon=True).start()
 
-    def _serve(self) -> None:
+    def serve(self) -> None:
+        """Begin to answer."""
+        threading.Thread(target=self._answer_each, name="door", daemon=True).start()
+
+    def _answer_each(self) -> None:
         while True:
             try:
                 connection, _ = self._socket.accept()

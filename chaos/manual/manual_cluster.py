@@ -110,6 +110,7 @@ class Standing:
             undo.callback(self._heal)
             self._door = Door(self.folder, self._answer)
             self._say("ready    chaos status, inject, heal and down speak with it")
+            self._door.serve()  # whoever got an answer finds the line above in the log
             while not self._stopper.asked.wait(_TICK_S):
                 self._keep_notes()
                 self._backend.check()

@@ -30,6 +30,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     deep = tmp_path / ("a-long-name-" * 9) / ("another-" * 9)  # a socket's path may have 107 bytes only
     deep.mkdir(parents=True)
     door = Door(deep, answer)
+    door.serve()
     yield deep
     door.close()
     assert not answers_there(deep)
@@ -53,6 +54,18 @@ def test_what_is_refused_and_what_breaks_ends_the_answer_and_not_the_door(folder
         assert b'"code":255' in garbled.recv(4096)
     os.close(here)
     assert list(asked(folder, Ask(verb="status"), 20)) == [Done(nodes=NODES)]
+
+
+def test_a_question_may_be_put_before_it_serves_and_is_answered_from_then_on(tmp_path: Path) -> None:
+    door = Door(tmp_path, answer)
+    try:
+        assert answers_there(tmp_path)
+        with pytest.raises(ChaosError, match="said nothing"):
+            list(asked(tmp_path, Ask(verb="status"), 0.2))
+        door.serve()
+        assert list(asked(tmp_path, Ask(verb="status"), 20)) == [Done(nodes=NODES)]
+    finally:
+        door.close()
 
 
 def test_without_a_cluster_there_is_one_line(tmp_path: Path) -> None:
