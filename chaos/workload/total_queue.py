@@ -24,7 +24,7 @@ class TotalQueueWorkload:
     mix: Mapping[F, float] = {F.ENQUEUE: 1.0, F.DEQUEUE: 1.1}
     keys = 6
     needs = frozenset(F)
-    checks = ("assumptions", "total-queue", "recovery", "progress", "roles", "rto")
+    checks = ("assumptions", "total-queue", "replica-data", "recovery", "progress", "roles", "rto")
 
     def generator(self, spec: LoadSpec) -> Generator:
         """An open loop; a message is its client's next number, so that no two are the same."""
