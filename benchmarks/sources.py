@@ -27,7 +27,7 @@ SYSTEMS = "cluster/systems"
 HASH_CHARACTERS = 10
 WORDS_ONLY = frozenset(
     f"checkers/anomalies/{module}.py"
-    for module in ("assumed", "built_in", "coordination", "kind_in_order", "transactional")
+    for module in ("assumed", "built_in", "coordination", "kind_by_place", "transactional")
 )
 """What every anomaly is called: each new one changes it, and no verdict on the others."""
 

@@ -18,7 +18,7 @@ from benchmarks.measuring import profile, times
 from chaos.core.op import Type
 from chaos.models.log.words import F
 from checkers.engine.judge import examine
-from checkers.engine.local import begin
+from checkers.engine.local_engine import begin
 from checkers.history.check_input import Context
 from checkers.history.folder_integrity import context_of, evidence_of
 from checkers.history.shards import grouped, load_shard, load_timeline, materialise, tables_of

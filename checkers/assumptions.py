@@ -20,7 +20,7 @@ from chaos.core.verdict import UNKNOWN, CheckResult, Example
 from chaos.models.log.words import MODEL as LOG_MODEL
 from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import Finding, anomaly, counted, examples, numbers, seconds_text
-from checkers.cluster.campaign import missing_failover
+from checkers.cluster.faults_and_failovers import missing_failover
 from checkers.history.check import OfEachKey
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.lateness import LAG_NS, LATE_SHARE

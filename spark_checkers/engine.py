@@ -19,13 +19,13 @@ from chaos.core.storage_path import Place
 from chaos.core.verdict import Results
 from checkers.engine.installed_checks import Panel, panel
 from checkers.engine.judge import Judged, Part, conclude, together
-from checkers.engine.local import Duty
+from checkers.engine.local_engine import Duty
 from checkers.history.check_input import Context
 from checkers.history.folder_integrity import Evidence, context_of, evidence_of
 from checkers.history.shards import grouped
 from checkers.imported.options import Question
 from spark_checkers.files import judged, room_for, verdicts
-from spark_checkers.rounds import performed
+from spark_checkers.retry_rounds import performed
 from spark_checkers.session import session
 from spark_checkers.tasks import TASKS, Failed, Task, error_of, load_checks
 

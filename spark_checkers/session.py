@@ -18,8 +18,8 @@ from typing import IO, Any, Final
 from chaos.core import progress
 from chaos.core.clock import Deadline
 from chaos.core.errors import CapabilityError, ChaosError
+from spark_checkers.failure_reasons import cause, last_words
 from spark_checkers.masters import EVERYWHERE, Where, checked, reach, settings
-from spark_checkers.reasons import cause, last_words
 from spark_checkers.shipping import Found, Shipped, judged, packed, probe_body
 
 LEAST_JAVA: Final = 17

@@ -11,7 +11,6 @@ import msgspec
 from click.core import ParameterSource
 
 from chaos.cli.amount_type import AmountType
-from chaos.cli.bar import Bar
 from chaos.cli.check_outputs import JUNIT_OPTION, SUMMARY_OPTION, CheckOutputs
 from chaos.cli.check_places import StoredRun, find_stored
 from chaos.cli.completion_values import offer
@@ -20,6 +19,7 @@ from chaos.cli.gate_options import FAIL_ON_OPTION, THRESHOLD_OPTION
 from chaos.cli.history_page import write_page
 from chaos.cli.options import STORE_OPTION
 from chaos.cli.output import complain, tell, text_style
+from chaos.cli.progress_bar import Bar
 from chaos.cli.sections import RunCommand
 from chaos.core import progress
 from chaos.core.amounts import DAY_S, Amount

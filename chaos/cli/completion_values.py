@@ -14,7 +14,7 @@ def offer(kind: Kind) -> Offer:
     """What click asks when such a value is completed."""
 
     def complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[Any]:
-        from chaos.cli.candidates import CANDIDATES
+        from chaos.cli.completion_candidates import CANDIDATES
 
         return CANDIDATES[kind](ctx, incomplete)
 

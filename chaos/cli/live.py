@@ -14,8 +14,8 @@ from queue import Empty, SimpleQueue
 from typing import IO, Any, Final, Literal
 
 from chaos.cli import live_json
-from chaos.cli.board import Board
-from chaos.cli.picture import Picture
+from chaos.cli.live_news import Board
+from chaos.cli.live_picture import Picture
 from chaos.core.clock import NS_PER_S, is_simulated, now_ns
 from chaos.core.events import Event
 from chaos.run.watching import Beat, Opening

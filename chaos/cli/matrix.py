@@ -116,7 +116,7 @@ def _checked(job: Any) -> int:
     """
     from chaos.options.planning import drawn
     from chaos.options.resolve import experiment_of
-    from chaos.options.tested import system_of
+    from chaos.options.system_under_test import system_of
 
     try:
         experiment = experiment_of({}, job.config)

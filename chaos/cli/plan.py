@@ -33,7 +33,7 @@ def plan_command(as_json: bool, **options: Any) -> int:
     from chaos.backend_choice import chosen
     from chaos.models.registry import model_named
     from chaos.options.planning import mix_of, plan_of, workload_of
-    from chaos.options.tested import system_of
+    from chaos.options.system_under_test import system_of
     from cluster.leaders import subjects_of
     from nemesis.plan.choose_targets import choose
     from nemesis.targets.topology import Topology

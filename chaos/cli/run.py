@@ -97,7 +97,7 @@ def do_run(experiment: Experiment, argv: Sequence[str], live: str) -> int:
     from chaos.backend_choice import chosen
     from chaos.cli import live_json
     from chaos.cli.live import chosen as display_of
-    from chaos.run.recipe import run
+    from chaos.run.phases_of_a_run import run
     from reports.summary.terminal import summary
 
     backend, why = chosen(experiment.backend, experiment.backend_options)

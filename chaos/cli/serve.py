@@ -37,8 +37,8 @@ def serve_command(store: str, bind: str, port: int) -> int:
 
     Only reads, and only in STORE. Ctrl-C ends it.
     """
-    from chaos.cli.board import Board
     from chaos.cli.live_json import object_of
+    from chaos.cli.live_news import Board
     from chaos.serve.server import Server
 
     if not Path(store).is_dir():

@@ -122,7 +122,7 @@ def shrink_command(
     from chaos.hunt.shrink import Wanted, least_of, shrink
     from chaos.options.experiment import DEFAULTS
     from chaos.options.planning import plan_of
-    from chaos.options.tested import system_of
+    from chaos.options.system_under_test import system_of
     from chaos.run.store import find_run
     from cluster.host import RunsHere
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from chaos.core.checksums import found_checksum, is_unaltered
-from chaos.core.claims import ClaimReader, ClaimWriter
 from chaos.core.errors import HistoryError
 from chaos.core.events import Event, Fault, Note, Observation, Phase
+from chaos.core.repeated_claims import ClaimReader, ClaimWriter
 from chaos.core.storage_path import Place
 
 _decoder = msgspec.json.Decoder(Phase | Fault | Observation | Note)

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from chaos.formats import json_marks
+from chaos.formats import json_punctuation
 from chaos.formats.columnar import Taken
 from chaos.formats.kafka_columns import NO_KEY, NONE, Ints, KafkaColumns, KafkaF, Mop, Mops, Ops, Small
 from chaos.formats.maps import (
@@ -133,7 +133,7 @@ def _values(text: Text, lines: Lines, f: Small) -> tuple[_Rows, Ints]:
     found.append(_rows(Mop.KEY, keys, keys))
     explained += np.bincount(text.line[keys], minlength=len(explained))
     if text.notation is JSON:
-        lines.refused |= json_marks.wrong_lines(text, np.concatenate([lines.keys, entries]))
+        lines.refused |= json_punctuation.wrong_lines(text, np.concatenate([lines.keys, entries]))
     lines.refused |= explained != np.bincount(text.line[inside], minlength=len(explained))
     rows = _Rows(*(np.concatenate([getattr(part, name) for part in found]) for name in _Rows.__slots__))
     order = np.argsort(rows.at, kind="stable")

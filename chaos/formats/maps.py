@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chaos.core.op import Type
-from chaos.formats import json_marks
+from chaos.formats import json_punctuation
 from chaos.formats.kafka_columns import NONE, Ints, Small
 from chaos.formats.tokens import CLOSE, CLOSE_MAP, EDN, JSON, KEYS, NAMES, OPEN, OPEN_MAP, Mask, Text, Tokens
 
@@ -57,7 +57,7 @@ def maps(text: Text, *, others: bool) -> Lines:
     firsts = np.concatenate([[0], text.breaks[:-1] + 1])
     blank = firsts == text.breaks
     if text.notation is JSON:
-        blank &= ~json_marks.marked_lines(text)
+        blank &= ~json_punctuation.marked_lines(text)
     refused |= (text.kind[firsts] != OPEN_MAP) | (text.kind[text.breaks - 1] != CLOSE_MAP)
     refused |= text.depth[text.breaks] != 0
     brackets = np.flatnonzero(_OF_VECTORS[text.kind])
@@ -144,7 +144,7 @@ def listed(text: Text, lines: Lines) -> Mask:
 def bare_integers(text: Text, tokens: Tokens) -> tuple[Ints, Mask]:
     """Integers; in JSON one in quotes is a string and none."""
     values, good = text.integers(tokens)
-    return values, good & json_marks.bare(text, tokens) if text.notation is JSON else good
+    return values, good & json_punctuation.bare(text, tokens) if text.notation is JSON else good
 
 
 def named(text: Text, lines: Lines, which: int, table: Small) -> Small:

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from chaos.core.op import Type
-from chaos.formats import json_marks
+from chaos.formats import json_punctuation
 from chaos.formats.kafka_columns import NONE, Ints
 from chaos.formats.maps import (
     IN_VALUE,
@@ -46,7 +46,7 @@ def take(data: bytes, first_lines: Ints, *, json: bool) -> tuple[list[Event], li
 def _take(text: Text, first_lines: Ints) -> tuple[list[Event], list[int], list[int]]:
     lines = maps(text, others=False)
     if text.notation is JSON:
-        lines.refused |= json_marks.wrong_lines(text, lines.keys)
+        lines.refused |= json_punctuation.wrong_lines(text, lines.keys)
     index, time_ns, process = stamps(text, lines)
     kind = named(text, lines, TYPE, TYPES)
     words, word_of = _words(text, lines)
@@ -80,7 +80,7 @@ def _words(text: Text, lines: Lines) -> tuple[list[str], Ints]:
     lengths = text.end[where] - text.start[where]
     sigil = 1 if text.notation is EDN else 0
     good = is_name(text, where) & (lengths <= 2 * _LOAD)
-    good &= text.begins(where, ":") if text.notation is EDN else ~json_marks.bare(text, where)
+    good &= text.begins(where, ":") if text.notation is EDN else ~json_punctuation.bare(text, where)
     at, where, lengths = at[good], where[good], lengths[good]
     code, tail = text.codes(where), text.at[text.end[where] - _LOAD]
     tail = np.where(lengths > _LOAD, tail, 0)

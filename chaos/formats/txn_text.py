@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from chaos.formats import json_marks
+from chaos.formats import json_punctuation
 from chaos.formats.columnar import Taken
 from chaos.formats.kafka_columns import INTERNED, NONE, Ids, Ints, Ops, Small
 from chaos.formats.maps import (
@@ -79,7 +79,7 @@ def _inside(text: Text, lines: Lines) -> tuple[Mask, Mask]:
     """Of each line whether its value is a list; of each token whether it is within such a value."""
     said = listed(text, lines)
     if text.notation is JSON:
-        lines.refused |= json_marks.wrong_lines(text, lines.keys)
+        lines.refused |= json_punctuation.wrong_lines(text, lines.keys)
     return said, (text.depth >= IN_VALUE) & (said & ~lines.refused)[text.line]
 
 

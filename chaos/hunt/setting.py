@@ -14,7 +14,7 @@ from chaos.hunt.hunt import planned
 from chaos.options.experiment import Experiment
 from chaos.options.planning import mix_of
 from chaos.options.resolve import experiment_of
-from chaos.options.tested import system_of
+from chaos.options.system_under_test import system_of
 from cluster.host import RunsHere
 from cluster.leaders import subjects_of
 from nemesis.faults.registry import faults_on

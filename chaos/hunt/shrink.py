@@ -12,7 +12,7 @@ import msgspec
 from chaos.core.errors import UsageError
 from chaos.core.rand import SEEDS
 from chaos.hunt.candidate import Candidate
-from chaos.hunt.reduce import smaller
+from chaos.hunt.reductions import smaller
 from chaos.hunt.trial import Trial, attempt, check_store, keep
 from chaos.options.experiment import Experiment
 from chaos.run.interrupts import Stopper

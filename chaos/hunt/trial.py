@@ -80,7 +80,7 @@ def attempt(base: Experiment, candidate: Candidate, room: Path, interrupts: Call
 
 
 def _here(asked: Experiment, backend: object) -> Trial:
-    from chaos.run.recipe import run
+    from chaos.run.phases_of_a_run import run
 
     folder, results, code = run(asked, backend, ("chaos", "run"), Quiet())
     if results is None:

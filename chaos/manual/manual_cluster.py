@@ -19,7 +19,7 @@ from chaos.core.errors import ChaosError, UsageError
 from chaos.core.events import RUN_EVENTS, Event, EventLog, Fault
 from chaos.manual.control_socket import Ask, Done, Door, NodeStatus
 from chaos.options.experiment import Experiment
-from chaos.options.tested import system_of
+from chaos.options.system_under_test import system_of
 from chaos.run.deploy import Deployed, bring_up, prepare, remove_names, start_observer
 from chaos.run.interrupts import Stopper
 from chaos.worker.messages import Observe, Seen

@@ -119,7 +119,7 @@ def get_ready(run: RunInfo) -> None:
     from reports.page import html
     from reports.reporter import reporters
 
-    import_module("checkers.engine.local")
+    import_module("checkers.engine.local_engine")
     reporters()
     html.template(html.TEMPLATE)
     known = checks()
@@ -228,10 +228,10 @@ def _kept(home: Path, found: "Judged", wished: Wishes) -> Results:
 
 def _here(folder: Place, note: str, only: Collection[str]) -> "Judged | ChaosError":
     """The verdict of one folder by this process, or why there is none."""
-    from checkers.engine import local
+    from checkers.engine import local_engine
 
     try:
-        return local.judged(folder, note, only)
+        return local_engine.judged(folder, note, only)
     except ChaosError as error:
         return error
 

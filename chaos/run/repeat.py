@@ -94,7 +94,7 @@ def argv_of_one(argv: Sequence[str]) -> tuple[str, ...]:
 def one(experiment: Experiment, argv: Sequence[str], room: str) -> Ended:
     """One run of its seed, in a folder ``room`` of its own; what did not pass moves into the store."""
     from chaos.backend_choice import chosen
-    from chaos.run.recipe import run
+    from chaos.run.phases_of_a_run import run
     from reports.reporter import write
 
     backend, _ = chosen(experiment.backend, experiment.backend_options)

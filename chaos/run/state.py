@@ -14,8 +14,8 @@ from chaos.core.runinfo import RunInfo, write_run
 from chaos.models.registry import model_named
 from chaos.options.experiment import Experiment, as_yaml
 from chaos.options.planning import mix_of, plan_of, workload_of
-from chaos.options.tested import system_of
-from chaos.run.first_info import first_info
+from chaos.options.system_under_test import system_of
+from chaos.run.first_run_info import first_info
 from chaos.run.interrupts import Stopper
 from chaos.run.phases import Phases
 from chaos.run.store import make_run_folder

@@ -19,9 +19,9 @@ from chaos.run.collect_logs import collect_logs
 from chaos.run.deploy import Deployed
 from chaos.run.final_phases import perform_final_phases
 from chaos.run.judging import start_getting_ready
-from chaos.run.settling import settle
 from chaos.run.state import RunState
 from chaos.run.wait_for_recovery import Absent, Recovery
+from chaos.run.wait_until_settled import settle
 from chaos.run.wall_clock import utc_of
 from chaos.run.watching import Beat, Opening
 from chaos.run.workers import Workers

@@ -11,9 +11,9 @@ import msgspec
 
 from chaos.core import waiting
 from chaos.core.clock import NS_PER_S, Deadline, now_ns
+from chaos.core.cut_off_streams import Sealed, seal
 from chaos.core.errors import ChaosError, DeadlineError
 from chaos.core.model import Model
-from chaos.core.sealing import Sealed, seal
 from chaos.options.experiment import Experiment
 from chaos.run.deploy import Deployed, child_environment, python_inside
 from chaos.run.watching import Totals

@@ -13,11 +13,11 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from chaos.core.claims import ClaimReader
 from chaos.core.events import Event
 from chaos.core.op import Type
 from chaos.core.recorder import FLAG_PINNED, OP_SIZE
 from chaos.core.refusals import is_refusal
+from chaos.core.repeated_claims import ClaimReader
 
 PART: Final = OP_SIZE << 16
 """Bytes read at once."""

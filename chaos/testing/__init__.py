@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     )
     from chaos.testing.fake_objects import Step
     from chaos.testing.fake_system import FakeSystem
-    from chaos.testing.offering import offered
+    from chaos.testing.temporary_plugins import offered
     from chaos.testing.whole_run import Outcome, run, simulate
 
 _WHERE: Final = {
@@ -41,7 +41,7 @@ _WHERE: Final = {
     "do_twice": "fake_bugs",
     "lose_acknowledged": "fake_bugs",
     "lose_answers": "fake_bugs",
-    "offered": "offering",
+    "offered": "temporary_plugins",
     "refuse_and_do": "fake_bugs",
     "run": "whole_run",
     "simulate": "whole_run",

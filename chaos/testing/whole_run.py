@@ -7,11 +7,11 @@ from chaos.core.errors import ChaosError
 from chaos.core.events import Event
 from chaos.core.verdict import CheckResult, Results
 from chaos.options.resolve import experiment_of
-from chaos.run import recipe
+from chaos.run import phases_of_a_run
 from chaos.run.watching import Beat, Opening
 from chaos.testing.fake_backend import FakeBackend
 from chaos.testing.fake_system import FakeSystem
-from chaos.testing.offering import offered
+from chaos.testing.temporary_plugins import offered
 from cluster.system import System
 
 SHORT: Final[dict[str, Any]] = {
@@ -87,7 +87,7 @@ def run(store: Path, system: FakeSystem | str | None = None, **options: Any) -> 
     heard = _Listener()
     with offered(systems=() if isinstance(fake, str) else (fake,)):
         experiment = experiment_of({**SHORT, "store": str(store), "system": name, "backend": "fake", **options})
-        folder, results, code = recipe.run(experiment, FakeBackend(), ("chaos.testing",), heard)
+        folder, results, code = phases_of_a_run.run(experiment, FakeBackend(), ("chaos.testing",), heard)
     return _outcome(folder, results, code, heard)
 
 
@@ -110,7 +110,7 @@ def simulate(store: Path, system: System | str = "minimq", **options: Any) -> Ou
     heard = _Listener()
     with offered(systems=() if isinstance(system, str) else (system,)):
         asked = {"nemesis": "noop", "seed": 1, "store": str(store), "system": name, "backend": "sim", **options}
-        folder, results, code = recipe.run(experiment_of(asked), SimBackend(), ("chaos.testing",), heard)
+        folder, results, code = phases_of_a_run.run(experiment_of(asked), SimBackend(), ("chaos.testing",), heard)
     return _outcome(folder, results, code, heard)
 
 

@@ -12,10 +12,10 @@ from typing import Final
 
 import msgspec
 
-from chaos.core.claims import ClaimWriter
 from chaos.core.clock import now_ns
 from chaos.core.errors import ChaosError
 from chaos.core.events import EventLog, Observation
+from chaos.core.repeated_claims import ClaimWriter
 from chaos.core.replica_data import ReplicaData, notes_of
 from chaos.worker.messages import (
     Answer,

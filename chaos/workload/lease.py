@@ -14,7 +14,7 @@ from chaos.models.coordination.lease import MODEL, F, Living, Term, Which
 from chaos.workload.base import Arrival, Generator, LoadSpec
 from chaos.workload.final import Ask, Asks, FinalPhase, FinalSpec, Limits, Part, Steps, Wait
 from chaos.workload.final_reads_of_objects import PAUSE_S, LastReads, given_up_at
-from chaos.workload.steps import StepLoad
+from chaos.workload.stepwise_load import StepLoad
 
 TTL_MS: Final = 4000
 """How long a lease lives without a renewal: more than the deadline of an operation."""

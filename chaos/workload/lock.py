@@ -17,7 +17,7 @@ from chaos.models.coordination.lock import MODEL, F, Granted, Lease, Token
 from chaos.workload.base import Arrival, Generator, LoadSpec
 from chaos.workload.final import FinalPhase, FinalSpec
 from chaos.workload.final_reads_of_objects import LastReads
-from chaos.workload.steps import StepLoad
+from chaos.workload.stepwise_load import StepLoad
 
 LEASE_MS: Final = 2000
 """How long a lock is granted: less than the deadline of an operation, so that a client can outlive it."""

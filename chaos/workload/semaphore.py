@@ -15,7 +15,7 @@ from chaos.models.coordination.semaphore import MODEL, F, Permit, Wanted
 from chaos.workload.base import Arrival, Generator, LoadSpec
 from chaos.workload.final import Ask, Asks, FinalPhase, FinalSpec, Limits, Part, Steps, Wait
 from chaos.workload.final_reads_of_objects import LastReads, given_up_at
-from chaos.workload.steps import StepLoad
+from chaos.workload.stepwise_load import StepLoad
 
 PERMITS: Final = 3
 """Permits of a semaphore: fewer than there are clients."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from chaos.core.anomaly_kind import RUNS
-from checkers.anomalies.kind_in_order import kind
+from checkers.anomalies.kind_by_place import kind
 
 _ASSUMED: Final[Mapping[str, Any]] = {"rule": "12", "consequence": "unknown", "excused_by": "nobody", "where": RUNS}
 

@@ -8,7 +8,7 @@ from typing import Final
 from chaos.core.anomaly_kind import FILES, RUNS
 from checkers.anomalies.assumed import ASSUMPTIONS
 from checkers.anomalies.coordination import COORDINATION
-from checkers.anomalies.kind_in_order import kind
+from checkers.anomalies.kind_by_place import kind
 from checkers.anomalies.revisions import REVISIONS
 from checkers.anomalies.transactional import TRANSACTIONS
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 from chaos.core.anomaly_kind import FILES
-from checkers.anomalies.kind_in_order import kind
+from checkers.anomalies.kind_by_place import kind
 
 REVISIONS: Final = (
     kind(

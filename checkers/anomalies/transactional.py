@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from chaos.core.anomaly_kind import FILES, AnomalyKind
-from checkers.anomalies.kind_in_order import kind
+from checkers.anomalies.kind_by_place import kind
 
 _OF_KAFKA: Final[Mapping[str, Any]] = {"rule": "kafka", "excused_by": "format", "where": FILES}
 _OF_TRANSACTIONS: Final[Mapping[str, Any]] = {"rule": "transactions", "excused_by": "models"}

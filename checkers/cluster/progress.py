@@ -34,8 +34,8 @@ from checkers.history.check_input import Context, QueueShard
 from checkers.history.lateness import LAG_NS
 from checkers.history.timeline import FaultSpan
 from checkers.history.words import words_of
+from checkers.recovery.errors_by_node import unserved_beside_a_leader
 from checkers.recovery.quiet_stretches import QUIET_RATE, quiet_ns
-from checkers.recovery.refusals import unserved_beside_a_leader
 from checkers.recovery.service import Sent, sent_of, silences
 
 

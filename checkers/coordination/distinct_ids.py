@@ -14,7 +14,7 @@ from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import Finding, Findings, examples, findings
 from checkers.anomalies.findings_check import OfOneModel
 from checkers.coordination.holds import Pairs
-from checkers.coordination.wrongs import Wrong, examples_of
+from checkers.coordination.violations import Wrong, examples_of
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints
 

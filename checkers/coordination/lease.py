@@ -15,7 +15,7 @@ from checkers.anomalies.findings import Findings
 from checkers.anomalies.findings_check import OfOneModel
 from checkers.coordination.lease_ends import Ends, ends_of
 from checkers.coordination.lease_facts import Lease, Looks, leases_of, looks_of
-from checkers.coordination.wrongs import Wrong, findings_of
+from checkers.coordination.violations import Wrong, findings_of
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints
 

@@ -17,7 +17,7 @@ from checkers.anomalies.findings import Findings
 from checkers.anomalies.findings_check import OfOneModel
 from checkers.coordination.distinct_ids import given_twice, out_of_order
 from checkers.coordination.holds import SURE_NS_PER_MS, Pairs, held_until, too_many
-from checkers.coordination.wrongs import Wrong, findings_of
+from checkers.coordination.violations import Wrong, findings_of
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints
 

@@ -13,8 +13,8 @@ from chaos.models.coordination.watch import DELETED, MODEL
 from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import Findings
 from checkers.anomalies.findings_check import OfOneModel
+from checkers.coordination.violations import Wrong, findings_of
 from checkers.coordination.watch_facts import Known, Place, Told, Writes, told_of
-from checkers.coordination.wrongs import Wrong, findings_of
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, Mask
 

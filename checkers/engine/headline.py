@@ -13,7 +13,7 @@ from chaos.core.verdict import Anomaly, Headline
 from checkers.anomalies.catalogue import kind_of, rank
 from checkers.anomalies.findings import Finding, Range, counted
 from checkers.assumptions import skipped_words
-from checkers.cluster.campaign import campaign_words
+from checkers.cluster.faults_and_failovers import campaign_words
 from checkers.history.check import Held, Telling
 from checkers.history.check_input import Context
 

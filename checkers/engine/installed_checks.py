@@ -22,7 +22,7 @@ OF_LOGS: Final = CHECKS
 FIGURES: Final = (
     "checkers.recovery.series:SeriesKernel",
     "checkers.recovery.service:ServiceKernel",
-    "checkers.recovery.refusals:ErrorsKernel",
+    "checkers.recovery.errors_by_node:ErrorsKernel",
     "checkers.recovery.operation_kinds:KindsKernel",
 )
 """The curves and the figures of a run, which decide nothing."""

@@ -18,15 +18,15 @@ from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, FaultResult, Headl
 from checkers.anomalies.catalogue import rank
 from checkers.anomalies.findings import Finding, Findings, added, combined
 from checkers.assumptions import Traffic, ended, named_counts, skipped_words
-from checkers.cluster.campaign import failovers
+from checkers.cluster.faults_and_failovers import failovers
 from checkers.engine import headline
 from checkers.engine.installed_checks import Panel
 from checkers.history.check import Check, Examiner, HasHeadline, Held, Telling, TellsWhatHeld
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.timeline import FaultSpan
 from checkers.history.words import words_of
+from checkers.recovery.errors_by_node import ErrorsKernel
 from checkers.recovery.operation_kinds import KindsKernel, KindsSummary, kind_results
-from checkers.recovery.refusals import ErrorsKernel
 from checkers.recovery.rpo import RpoSummary, Toll
 from checkers.recovery.rto import RtoKernel, RtoSummary
 from checkers.recovery.series import SeriesKernel

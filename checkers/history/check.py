@@ -1,8 +1,8 @@
 """What a check is: pure functions over the columns of one key, so that every engine runs the same.
 
 ``examine`` looks at one shard (all rows of one key) and returns a small summary; ``merge`` adds summaries;
-``conclude`` turns the whole into one row of the verdict table. ``checkers.engine.local`` runs checks in this process,
-``spark_checkers`` in executors: the same functions on the same columns, so the verdicts agree by construction.
+``conclude`` turns the whole into one row of the verdict table. ``checkers.engine.local_engine`` runs checks in this
+process, ``spark_checkers`` in executors: the same functions on the same columns, so the verdicts agree by construction.
 
 What a check may do beside is a protocol of its own. The module refuses to know any check.
 """

@@ -14,7 +14,7 @@ import msgspec
 from chaos.core.fault_nature import of_name
 from chaos.formats.records import Event
 from checkers.history.timeline import FaultSpan
-from checkers.imported.plain import plain
+from checkers.imported.json_values import plain
 
 NEMESES: Final = frozenset({"nemesis", "fault"})
 """The processes that break things: Jepsen's, and what the reader of OpenChaos' files calls its faults."""

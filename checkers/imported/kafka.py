@@ -14,9 +14,9 @@ from chaos.formats import registry as formats
 from chaos.formats.kafka import KafkaHistory
 from chaos.formats.missing import Missing, undone
 from checkers.imported.figures import Losses, figures
+from checkers.imported.json_values import plain
 from checkers.imported.load import of_kafka
 from checkers.imported.options import Question
-from checkers.imported.plain import plain
 from checkers.imported.results import results
 from checkers.kafka.check import KafkaVerdict, check
 from checkers.kafka.losses import losses

@@ -27,12 +27,12 @@ from chaos.formats.kafka_parts import Part, bucket_of
 from checkers.history.columns import Ints
 from checkers.imported import kafka
 from checkers.imported.options import Question
-from checkers.kafka import check, per_log, subset
+from checkers.kafka import check, per_log, subset_of_logs
 from checkers.kafka.case_counts import Cases
 from checkers.kafka.per_log import Options, Summary
 from checkers.kafka.report import EXAMPLES
 from checkers.kafka.rows import Records
-from checkers.kafka.subset import Apart, Spread, Whole
+from checkers.kafka.subset_of_logs import Apart, Spread, Whole
 
 
 class ReadPart(msgspec.Struct, frozen=True):
@@ -75,7 +75,7 @@ def _given(path: Path) -> Any:
 def keep(history: KafkaHistory, folder: Path) -> ReadPart:
     """Leave a part in the folder."""
     groups = np.array([*map(bucket_of, history.columns.keys), 0], dtype=np.int64)
-    return ReadPart(kafka_parts.save(history, folder), _kept(folder, subset.spread(history.columns, groups)))
+    return ReadPart(kafka_parts.save(history, folder), _kept(folder, subset_of_logs.spread(history.columns, groups)))
 
 
 def regular(parts: Sequence[ReadPart]) -> bool:
@@ -116,13 +116,13 @@ def pair(parts: Sequence[ReadPart], folder: Path) -> Paired:
             rows.append(getattr(spread, name) + base)
     silent, both, wide = (np.concatenate(rows) for rows in found.values())
     records = _records(ops, partners(ops), ())
-    whole = Whole(ops, records.partner, silent, subset.common(records, silent))
+    whole = Whole(ops, records.partner, silent, subset_of_logs.common(records, silent))
     place = folder / uuid.uuid4().hex
     place.mkdir()
     for name in _COLUMNS:
         np.save(place / f"{name}.npy", getattr(ops if name in columns else whole, name))
     mixed = bool((records.sends | records.polls)[both].any())
-    return Paired(place, mixed=mixed, unsure=subset.unsure(records, wide))
+    return Paired(place, mixed=mixed, unsure=subset_of_logs.unsure(records, wide))
 
 
 _COLUMNS = (*Ops.__slots__, "partner", "silent", "common")
@@ -239,4 +239,6 @@ def conclude(
 
 
 def _merged(found: Sequence[Examined], keep: int) -> Summary:
-    return subset.in_key_order(reduce(per_log.merge, (_given(one.summary) for one in found), Summary(Cases(keep))))
+    return subset_of_logs.in_key_order(
+        reduce(per_log.merge, (_given(one.summary) for one in found), Summary(Cases(keep)))
+    )

@@ -16,7 +16,7 @@ from chaos.core.verdict import Example
 from chaos.formats.operations import NEVER, Operation
 from checkers.anomalies.findings import Finding
 from checkers.history.columns import Ints
-from checkers.imported.plain import plain
+from checkers.imported.json_values import plain
 from checkers.objects.calls import frozen
 from checkers.objects.ddmin import smallest
 from checkers.objects.finding import show

@@ -16,9 +16,9 @@ from chaos.formats import registry as formats
 from chaos.formats.missing import Missing, undone
 from chaos.formats.operations import LONG_AGO, NEVER, Operation, Operations
 from checkers.imported.figures import Losses, figures
+from checkers.imported.json_values import plain
 from checkers.imported.load import of_operations
 from checkers.imported.options import Question
-from checkers.imported.plain import plain
 from checkers.imported.results import results
 from checkers.objects import bags, minimise, registry
 from checkers.objects.calls import Call, Calls, frozen

@@ -14,8 +14,8 @@ from chaos.core.storage_path import Place
 from chaos.core.verdict import Results
 from chaos.formats import registry as formats
 from checkers.imported.figures import figures
+from checkers.imported.json_values import plain
 from checkers.imported.options import Question
-from checkers.imported.plain import plain
 from checkers.imported.results import results
 from checkers.imported.transactions_of import Imported, of_history, of_paired
 from checkers.txn.examples import Examples

@@ -17,8 +17,8 @@ from chaos.core.op import Type
 from chaos.formats.kafka_columns import NONE
 from checkers.cycles.hash_order import first_of
 from checkers.history.columns import Ints, Mask
+from checkers.kafka.row_stretches import rows_of
 from checkers.kafka.rows import NEVER, Shard
-from checkers.kafka.stretches import rows_of
 
 UNKNOWN: Final = -1
 _SPREAD: Final = 4

@@ -15,8 +15,8 @@ from checkers.history.columns import Ints
 from checkers.kafka import content, graph, order, realtime
 from checkers.kafka.case_counts import Case, Cases
 from checkers.kafka.log import Log, Values
+from checkers.kafka.row_stretches import Stretches
 from checkers.kafka.rows import Records, Shard
-from checkers.kafka.stretches import Stretches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

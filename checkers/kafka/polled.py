@@ -13,7 +13,7 @@ import numpy as np
 
 from chaos.formats.kafka_columns import NONE, Mop, Mops
 from checkers.history.columns import Ints, Mask, stable_order
-from checkers.kafka.stretches import Stretches, rows_of
+from checkers.kafka.row_stretches import Stretches, rows_of
 
 _ROWS: Final = 1 << 17
 """Messages looked at together: what is made of them fits in the cache of a core."""

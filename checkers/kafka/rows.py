@@ -17,7 +17,7 @@ from chaos.core.op import Type
 from chaos.formats.kafka_columns import KafkaColumns, KafkaF, Mop, narrow, partners
 from checkers.history.columns import Column, Ints, Mask, stable_order
 from checkers.kafka.polled import Polled, Sightings, sighted
-from checkers.kafka.stretches import Stretches
+from checkers.kafka.row_stretches import Stretches
 
 NEVER: Final = int(np.iinfo(np.int64).max)
 

@@ -1,9 +1,9 @@
 """The smallest sub-history that still is not linearizable, judged by the model itself.
 
-Delta debugging (Zeller and Hildebrandt, TSE 2002, ``ddmin``) over what may be left out (``parts``). The values that the
-finding names are tried first, because they often suffice, then what was invoked until the guilty operation ended, then
-what is behind a write. Operations are left out whole and never cut. The module refuses to go beyond its budget: what is
-left then is still wrong, and perhaps not the smallest.
+Delta debugging (Zeller and Hildebrandt, TSE 2002, ``ddmin``) over what may be left out, as ``smaller_histories`` says.
+The values that the finding names are tried first, because they often suffice, then what was invoked until the guilty
+operation ended, then what is behind a write. Operations are left out whole and never cut. Does not go beyond its
+budget: what is left then is still wrong, and perhaps not the smallest.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,8 +12,8 @@ from typing import Final
 from checkers.objects.calls import Call, Calls, ended
 from checkers.objects.finding import Answer, Found
 from checkers.objects.linearization_answer import NAME
-from checkers.objects.parts import PARTS, PartsOf, behind
 from checkers.objects.rules import Budget, Rules
+from checkers.objects.smaller_histories import PARTS, PartsOf, behind
 from checkers.objects.witness import without_one
 
 CHECKS: Final = 1000

@@ -28,8 +28,8 @@ from checkers.history.lateness import LAG_NS
 from checkers.history.timeline import FaultSpan
 from checkers.history.words import words_of
 from checkers.recovery.answerable import answerable
+from checkers.recovery.errors_by_node import refused_by_design
 from checkers.recovery.quiet_stretches import QUIET_RATE, is_ok_in_time
-from checkers.recovery.refusals import refused_by_design
 
 IN_A_ROW: Final = 3
 STRETCH_NS: Final = NS_PER_S

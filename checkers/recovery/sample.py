@@ -11,7 +11,7 @@ from chaos.core.op import Type
 from chaos.core.series import Points
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints
-from checkers.recovery.refusals import numbered
+from checkers.recovery.errors_by_node import numbered
 
 WHOLE: Final = 200_000
 """Up to so many operations all are kept."""

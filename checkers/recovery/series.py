@@ -20,8 +20,8 @@ from checkers.anomalies.findings import node_name
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, Mask
 from checkers.history.words import words_of
+from checkers.recovery.errors_by_node import refused_by_design
 from checkers.recovery.histogram import BUCKETS, bucket_of, edges_ms, quantile, sparse
-from checkers.recovery.refusals import refused_by_design
 from checkers.recovery.sample import MOST, MOST_NOT_OK, WHOLE, Sample, joined, points_of, sampled
 from checkers.recovery.service import sent_of
 from checkers.recovery.step_counts import by_node, errors_by_step, most_frequent

@@ -6,7 +6,7 @@ import numpy as np
 
 from checkers.history.check_input import QueueShard
 from checkers.history.columns import Ints, Mask
-from checkers.recovery.refusals import OTHERS, numbered
+from checkers.recovery.errors_by_node import OTHERS, numbered
 
 ERRORS: Final = 60
 """So many different errors are counted by themselves; what is rarer is counted together."""

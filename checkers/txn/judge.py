@@ -34,7 +34,7 @@ from checkers.txn.names import EMPTY, LIST_APPEND, RW_REGISTER, Model
 from checkers.txn.registers import Registers
 from checkers.txn.transactions import Kind, Transactions
 from checkers.txn.visibility import of_lists, of_registers
-from checkers.txn.weak import WeakModels
+from checkers.txn.weak_models import WeakModels
 from checkers.txn.words import Words
 
 _EXPLAINS: Final = {

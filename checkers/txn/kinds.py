@@ -19,8 +19,8 @@ from checkers.cycles.components import joined as joined_arrows
 from checkers.cycles.reference_cycle import OutOfStepsError, reference_cycle
 from checkers.cycles.shapes import Anti, Budget, Graph, Relation, Shape, shortest, steps_of
 from checkers.history.columns import Ints, Mask
-from checkers.txn.bundles import NO_BUNDLES, Bundles
 from checkers.txn.dependencies import Dependencies, joined
+from checkers.txn.edge_bundles import NO_BUNDLES, Bundles
 from checkers.txn.models import CYCLE_EXISTS, also, forbidden, ruled_out, stronger
 
 WW, WR, RW, PROCESS, REALTIME = Relation

@@ -15,8 +15,8 @@ from chaos.core.op import Type
 from chaos.core.variable_lengths import spread
 from checkers.cycles.shapes import Relation
 from checkers.history.columns import Ints, Mask
-from checkers.txn.bundles import Bundles, side
 from checkers.txn.dependencies import Dependencies, joined, shown_by
+from checkers.txn.edge_bundles import Bundles, side
 from checkers.txn.transactions import Kind, Transactions
 
 _CHUNK: Final = 1 << 22

@@ -10,8 +10,8 @@ from chaos.core.op import Type
 from checkers.cycles.shapes import Relation
 from checkers.history.columns import Ints, Mask
 from checkers.txn.anomaly_cases import Case, Cases, counted_cases
-from checkers.txn.bundles import Bundles, side
 from checkers.txn.dependencies import Dependencies, joined, shown_by
+from checkers.txn.edge_bundles import Bundles, side
 from checkers.txn.list_scans import same_updates
 from checkers.txn.lists import Written
 from checkers.txn.same_key_operations import before, intermediate, touched, updates

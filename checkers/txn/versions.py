@@ -12,7 +12,7 @@ import numpy as np
 from chaos.core.op import Type
 from checkers.cycles.components import Arrows, components, joined
 from checkers.history.columns import Ints
-from checkers.txn.next_touches import next_touches
+from checkers.txn.next_accesses import next_accesses
 from checkers.txn.same_key_operations import touched
 from checkers.txn.transactions import NIL, Kind, Transactions
 
@@ -188,7 +188,7 @@ class Versions:
     def _by_time(self) -> Arrows:
         """Who begins when another is over meets a key's versions after it."""
         t, by = self.t, self.touches
-        return self._pairs(*next_touches(t.invoke, t.complete, t.type == Type.OK, t.type != Type.FAIL, *by[1:3]))
+        return self._pairs(*next_accesses(t.invoke, t.complete, t.type == Type.OK, t.type != Type.FAIL, *by[1:3]))
 
 
 def _code(key: Ints, value: Ints) -> Ints:

@@ -22,7 +22,7 @@ from nemesis.plan.mix_times import Slot
 from nemesis.plan.nemesis_names import ALL, MANY, NOOP, SWARM, Choice, Entry, catalog, parse, parts, words
 from nemesis.plan.swarm import is_survived
 from nemesis.targets.selectors import Selector
-from nemesis.targets.suffix import of_replicas, roles_of
+from nemesis.targets.target_suffix import of_replicas, roles_of
 from nemesis.targets.topology import Topology
 
 NOTHING: Final[Mapping[str, str]] = MappingProxyType({})

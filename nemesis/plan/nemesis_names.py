@@ -18,7 +18,7 @@ from nemesis.faults import params
 from nemesis.faults.fault import Fault
 from nemesis.faults.registry import broken, fault_named, faults
 from nemesis.targets.selectors import WHOM, Selector
-from nemesis.targets.suffix import read_suffix
+from nemesis.targets.target_suffix import read_suffix
 from nemesis.targets.topology import Topology
 
 NOOP: Final = "noop"

@@ -26,7 +26,7 @@ from nemesis.plan.mix_times import Rhythm, Slot, even_slots, mixed_slots, restar
 from nemesis.plan.nemesis_names import Choice
 from nemesis.plan.swarm import swarm_of
 from nemesis.targets.selectors import Selector
-from nemesis.targets.suffix import Whom, led_subjects, of_replicas, roles_of
+from nemesis.targets.target_suffix import Whom, led_subjects, of_replicas, roles_of
 from nemesis.targets.topology import REPLICA, Placed, Topology
 
 _ROUNDING_S: Final = 1e-9

@@ -30,7 +30,7 @@ _ASSETS: Final = Path(__file__).parents[1] / "assets"
 _LONG_NUMBERS: Final = re.compile(r"(?<![\w.])\d{5,}(?![\w.])")
 _BEHIND_SIGNS: Final = re.compile(r"(?<=[,:;=|/&}\])])(?=\S)")
 SCRIPT: Final = tuple(
-    f"report-{part}.js" for part in ("data", "draw", "panels", "hands", "around", "explore", "filter", "page")
+    f"report-{part}.js" for part in ("data", "draw", "panels", "cursor", "space-time", "explore", "filter", "page")
 )
 """The parts of the page's script, in the order in which they run; they share one scope."""
 

@@ -10,7 +10,7 @@ from test_hosts_nemesis import healed, in_force
 
 from chaos.core.clock import Deadline
 from cluster.nodes import process
-from nemesis.faults.syscalls.arming import PROGRAM, Supervised, ask, socket_of
+from nemesis.faults.syscalls.supervised_start import PROGRAM, Supervised, ask, socket_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.longer]
 

@@ -9,7 +9,7 @@ import pytest
 from chaos.backend_choice import chosen
 from chaos.core.events import Fault
 from chaos.options.resolve import experiment_of
-from chaos.run.recipe import run
+from chaos.run.phases_of_a_run import run
 
 pytestmark = pytest.mark.e2e
 

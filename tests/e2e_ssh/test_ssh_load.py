@@ -13,7 +13,7 @@ from cluster.system import Launch
 from nemesis.arming import launch_under
 from nemesis.faults.fault import Scene
 from nemesis.faults.processes.cpu_load import CpuLoad, CpuLoadParams
-from nemesis.faults.syscalls.arming import Supervised, ask
+from nemesis.faults.syscalls.supervised_start import Supervised, ask
 from nemesis.faults.syscalls.syscall_error import SyscallError, SyscallErrorParams
 from nemesis.targets.targets import Targets
 

@@ -14,7 +14,7 @@ from chaos.core.errors import HistoryError
 from chaos.core.storage_path import place
 from chaos.generate.folder import write
 from chaos.generate.plan import plan_of
-from checkers.engine import local
+from checkers.engine import local_engine
 from spark_checkers import engine
 
 pytestmark = pytest.mark.spark
@@ -38,8 +38,8 @@ def comparable(judged):
 
 def test_executors_open_their_own_and_nothing_is_read_whole(bucket, monkeypatch):
     here, there = bucket.folder / "run", place(bucket.uri("run"))
-    expected = comparable(local.judged(here))
-    assert comparable(local.judged(there)) == expected
+    expected = comparable(local_engine.judged(here))
+    assert comparable(local_engine.judged(there)) == expected
 
     def forbidden(*_args, **_kwargs):
         raise AssertionError("rows were touched in the driver")

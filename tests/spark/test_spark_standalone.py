@@ -19,7 +19,7 @@ from chaos.core.errors import CapabilityError, ChaosError
 from chaos.core.verdict import Results
 from chaos.run import judging
 from chaos.testing.history_files import load_history, write_run_folder
-from checkers.engine import local
+from checkers.engine import local_engine
 from checkers.imported.judge_file import judge
 from checkers.imported.options import Question
 from spark_checkers import engine, session
@@ -71,7 +71,7 @@ def test_runs_and_files_are_judged_by_executors_that_lack_our_packages(cluster, 
     assert [(row["engine"], row["valid"]) for row in rows] == [("spark", True), ("spark", False)]
     for name in names:
         told = msgspec.json.decode((tmp_path / name / "results.json").read_bytes(), type=Results)
-        assert comparable(told) == comparable(local.judge(Path(name)))
+        assert comparable(told) == comparable(local_engine.judge(Path(name)))
     assert FEWER_COMPILERS in session.session().conf.get("spark.executor.extraJavaOptions")
     found = judging.judge_imported(files, QUESTION, "spark")
     assert [comparable(one) for one in found] == [comparable(judge(path, QUESTION, "")) for path in files]

@@ -25,7 +25,7 @@ from chaos.core.runinfo import read_run, write_run
 from chaos.core.verdict import UNKNOWN
 from chaos.testing.history_files import load_history, write_run_folder
 from checkers.anomalies.catalogue import kind_of
-from checkers.engine import local
+from checkers.engine import local_engine
 
 
 def _of(model, mutations):
@@ -95,7 +95,7 @@ def make(rng, workload, state, folder):
     for path in [*folder.glob("history/*.facts.json"), folder / "history" / "events.parquet"]:
         path.unlink()
     if state in ("judged", "tables"):
-        local.judge(folder)
+        local_engine.judge(folder)
     if state == "tables":
         for suffix in ("ops", "reads", "errors", "events"):
             for path in (folder / "history").glob(f"*.{suffix}"):
@@ -177,7 +177,7 @@ def damage(rng, folder):
 def verdict_of(folder):
     """The verdict, and every anomaly with its count and whether it is allowed; the words of an error in their place."""
     try:
-        results = local.judged(folder).results
+        results = local_engine.judged(folder).results
     except ChaosError as error:
         return f"{error.exit_code}: {error}"
     return results.valid, {name: (one.count, one.allowed) for name, one in results.anomalies.items()}

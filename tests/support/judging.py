@@ -4,10 +4,10 @@ import tempfile
 from pathlib import Path
 
 from chaos.testing.history_files import write_run_folder
-from checkers.engine import local
+from checkers.engine import local_engine
 
 
 def judged(literal):
     with tempfile.TemporaryDirectory() as folder:
         write_run_folder(literal, Path(folder) / "run")
-        return local.judged(Path(folder) / "run").results
+        return local_engine.judged(Path(folder) / "run").results

@@ -16,7 +16,7 @@ from cluster.leaders import not_ready
 from cluster.system import ClusterView, Confirmed, Probe, Removal
 from cluster.systems._shared.link import Malformed
 from cluster.systems._shared.weakest_promise import least
-from cluster.systems.kafka import effects, launch, outcomes, requests
+from cluster.systems.kafka import launch, outcomes, requests, settings_proof
 from cluster.systems.kafka import settings as settings_of
 from cluster.systems.kafka.group import Group
 from cluster.systems.kafka.requests import LATEST, Partition
@@ -94,19 +94,23 @@ class KafkaProbe(Probe):
         """
         shown: dict[str, dict[str, str | None]] = {}
         for name in self._source.brokers:
-            own = await self._shown(name, effects.OF_BROKER, str(number_of(name)), [*effects.wanted(self._view)])
+            own = await self._shown(
+                name, settings_proof.OF_BROKER, str(number_of(name)), [*settings_proof.wanted(self._view)]
+            )
             topic = {}
             if self._prepared:
-                topic = await self._shown(name, effects.OF_TOPIC, self._view.mark, settings_of.OF_TOPICS)
-            shown[name] = effects.by_setting(own, topic)
-        wanted = effects.wanted_settings(self._view, shown)
-        wrong = effects.differences(shown, wanted if asked is None else {k: wanted[k] for k in asked & {*wanted}})
+                topic = await self._shown(name, settings_proof.OF_TOPIC, self._view.mark, settings_of.OF_TOPICS)
+            shown[name] = settings_proof.by_setting(own, topic)
+        wanted = settings_proof.wanted_settings(self._view, shown)
+        wrong = settings_proof.differences(
+            shown, wanted if asked is None else {k: wanted[k] for k in asked & {*wanted}}
+        )
         if wrong:
             more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
             raise DeployError(f"settings are not in effect: {wrong[0]}{more}; see nodes/*/server.properties")
         text = f"{len(wanted)} settings proven to be in effect on {len(shown)} brokers"
         note = Note(time_ns=now_ns(), name="settings-in-effect", text=text)
-        alike = effects.alike(shown)
+        alike = settings_proof.alike(shown)
         return Confirmed(notes=(note,), settings=alike, promises=None if asked is None else self._promised(shown))
 
     def _promised(self, shown: Mapping[str, Mapping[str, str | None]]) -> Promises:

@@ -15,9 +15,9 @@ from chaos.core.name_lists import listed
 from chaos.core.runinfo import NodeInfo, Promises
 from cluster.system import ClusterView
 from cluster.systems._shared.weakest_promise import least
-from cluster.systems.rocketmq import config, defaults, effects, promises, topology
+from cluster.systems.rocketmq import config, defaults, promises, settings_proof, topology
 from cluster.systems.rocketmq import settings as keys
-from cluster.systems.rocketmq.effects import Shown
+from cluster.systems.rocketmq.settings_proof import Shown
 
 NO_PROGRESS: Final = "progress under faults on controllers"
 
@@ -112,7 +112,7 @@ def concluded(shown: AllShown, view: ClusterView, asked: Collection[str]) -> tup
     for node in view.nodes:
         for component, one in shown.get(node.name, {}).items():
             want = _wanted(node, component, view, needed)
-            wrong += effects.differences(node.name, want, one.values)
+            wrong += settings_proof.differences(node.name, want, one.values)
             unknown = [key for key in _MUST_SHOW.get(component, ()) if key not in one.values]
             wrong += [f"{node.name}: {key} is not known to it, as it is to every RocketMQ 5.5.0" for key in unknown]
             proven += len(want)
@@ -123,7 +123,7 @@ def concluded(shown: AllShown, view: ClusterView, asked: Collection[str]) -> tup
             "cluster, or run with what is set there (--set)"
         )
     found, made = alike(shown, view), promised(shown, view)
-    other = sorted(name for name, value in found.items() if not effects.same(view.settings[name], value))
+    other = sorted(name for name, value in found.items() if not settings_proof.same(view.settings[name], value))
     apart = sorted(name for name, values in values_of(shown).items() if name in view.settings and len(values) > 1)
     unasked = sorted(name for name in asked if name.startswith("jvm."))
     text = f"{proven} settings proven to be in effect on {len(shown)} nodes; promises are made by what the nodes say"
@@ -131,7 +131,7 @@ def concluded(shown: AllShown, view: ClusterView, asked: Collection[str]) -> tup
     text += f"; not alike on all nodes: {', '.join(apart)}" if apart else ""
     text += f"; cannot be asked for: {', '.join(unasked)}" if unasked else ""
     text += f"; the system is not held to {listed(made.not_taken)}" if made.not_taken else ""
-    said, data = effects.consequences(shown, msgspec.structs.replace(view, settings={**view.settings, **found}))
+    said, data = settings_proof.consequences(shown, msgspec.structs.replace(view, settings={**view.settings, **found}))
     data |= {"other": {name: found[name] for name in other}}
     data["warning"] = bool(data["warning"] or apart or unasked or made.not_taken)
     return text + said, data, made

@@ -18,7 +18,7 @@ from chaos.core.events import Claim, Note, Observation
 from chaos.core.runinfo import NodeInfo
 from cluster.leaders import leads_of, not_ready
 from cluster.system import ClusterView, Confirmed, Removal
-from cluster.systems.rocketmq import config, dledger, effects, existing, jraft, launch, topology
+from cluster.systems.rocketmq import config, dledger, existing, jraft, launch, settings_proof, topology
 from cluster.systems.rocketmq.client import offset_of
 from cluster.systems.rocketmq.connection import Link
 from cluster.systems.rocketmq.consumers import create_groups, delete_names, delete_routes, require, topic_of
@@ -114,31 +114,31 @@ class RocketMQProbe:
         Raises:
             DeployError: a setting is not in effect, or a node does not say.
         """
-        shown: dict[str, dict[str, effects.Shown]] = {}
+        shown: dict[str, dict[str, settings_proof.Shown]] = {}
         for node in self._view.nodes:
-            for question in effects.questions(node, self._view):
+            for question in settings_proof.questions(node, self._view):
                 try:
                     shown.setdefault(node.name, {})[question.component] = await self._shown(node, question)
                 except (Definite, Indefinite, ProtocolError) as error:
                     raise DeployError(f"{node.name} does not say its settings in effect: {error}") from None
         promises, settings, view = None, dict[str, str](), self._view
         if asked is None:
-            text, data = effects.concluded(shown, view)
+            text, data = settings_proof.concluded(shown, view)
         else:
             text, data, promises = existing.concluded(shown, view, asked)
             settings = existing.alike(shown, view)
         note = Note(time_ns=now_ns(), name="settings-in-effect", text=text, data=data)
         return Confirmed(notes=(note,), settings=settings, promises=promises)
 
-    async def _shown(self, node: NodeInfo, question: effects.Question) -> effects.Shown:
+    async def _shown(self, node: NodeInfo, question: settings_proof.Question) -> settings_proof.Shown:
         link = self._servers[node.name] if question.component == "namesrv" else self._links[node.name]
         answer = await link.request(question.code, {}, ns_from_now(_CONFIG_TIMEOUT_S))
         pool = None
         if question.component == "broker":
-            pool = effects.parse_pool(
+            pool = settings_proof.parse_pool(
                 await link.request(Request.GET_BROKER_RUNTIME_INFO, {}, ns_from_now(_CONFIG_TIMEOUT_S))
             )
-        return effects.Shown(effects.parse_config(answer), pool)
+        return settings_proof.Shown(settings_proof.parse_config(answer), pool)
 
     async def _create_topic(self, node: NodeInfo, topic: str, deadline: Deadline) -> None:
         link, fields = self._links[node.name], topic_of(topic, self._view.keys)

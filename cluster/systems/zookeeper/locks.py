@@ -10,7 +10,7 @@ from chaos.core.op import Invocation
 from chaos.models.coordination import lock
 from cluster.systems._shared.link import Malformed
 from cluster.systems.zookeeper import jute
-from cluster.systems.zookeeper.places import hold
+from cluster.systems.zookeeper.semaphore_recipe import hold
 from cluster.systems.zookeeper.servers import Server
 from cluster.systems.zookeeper.transactions import all_or_nothing
 

@@ -9,7 +9,7 @@ from chaos.core.client import Definite
 from chaos.core.op import Invocation
 from chaos.models.coordination.semaphore import F, Permit
 from cluster.systems.zookeeper import jute
-from cluster.systems.zookeeper.places import hold
+from cluster.systems.zookeeper.semaphore_recipe import hold
 from cluster.systems.zookeeper.servers import Server
 
 PERMITS: Final = "permits"

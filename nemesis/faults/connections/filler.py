@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from cluster.host import Host
-from nemesis.faults.links.kept_change import Command
+from nemesis.faults.links.kernel_change import Command
 
 # $1 where the pid is, and beside it the program and its orders.
 _FILL: Final = 'exec python3 -I -S "$1.py" "$(cat "$1.fill")"'

@@ -15,8 +15,8 @@ from cluster.network import connection_matrix
 from cluster.network.connection_matrix import Tried
 from nemesis.faults.connections.connection_fault import CONNECTIONS, SIZE_BYTES, WAIT_S
 from nemesis.faults.fault import Scene
-from nemesis.faults.links.kept_change import Change, Command, KeptChange, said, tried
-from nemesis.faults.links.kept_change_program import PORT_RANGE
+from nemesis.faults.links.kernel_change import Change, Command, KeptChange, said, tried
+from nemesis.faults.links.kernel_change_program import PORT_RANGE
 from nemesis.faults.links.link_fault import LOOKS
 from nemesis.proof.evidence import beside_others, both, first_few
 from nemesis.targets.grudge import Link, all_links

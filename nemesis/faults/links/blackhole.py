@@ -15,7 +15,7 @@ from msgspec import Meta
 from chaos.core.fault_nature import Colour
 from cluster.host import Host
 from nemesis.faults.fault import Scene
-from nemesis.faults.links.kept_change import Change, KeptChange, check_control, said, tried
+from nemesis.faults.links.kernel_change import Change, KeptChange, check_control, said, tried
 from nemesis.proof import evidence
 from nemesis.targets.grudge import Grudge, Link, one_way
 from nemesis.targets.selectors import Selector

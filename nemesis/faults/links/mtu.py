@@ -23,7 +23,7 @@ from cluster.host import Host
 from nemesis.faults.fault import Scene, on_each
 from nemesis.faults.links import sized_datagrams
 from nemesis.faults.links.blackhole import HELP
-from nemesis.faults.links.kept_change import Change, Command, KeptChange, device, said, tried
+from nemesis.faults.links.kernel_change import Change, Command, KeptChange, device, said, tried
 from nemesis.faults.links.link_fault import LOOKS
 from nemesis.faults.programs import ACTION_TIMEOUT_S
 from nemesis.proof.evidence import beside_others, both, first_few

@@ -12,7 +12,7 @@ from chaos.core.fault_nature import Colour
 from cluster.host import Capability
 from cluster.network import probe_matrix
 from cluster.network.packet_filter import Rule
-from nemesis.faults.links.idle_at_zero import IdleAtZero
+from nemesis.faults.links.zero_probability import IdleAtZero
 from nemesis.proof import evidence
 from nemesis.targets.grudge import Grudge, Link, touching
 from nemesis.targets.selectors import Selector

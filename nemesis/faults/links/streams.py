@@ -15,9 +15,9 @@ from chaos.core.events import Evidence
 from chaos.core.fault_nature import Colour
 from cluster.network import probe_matrix
 from cluster.network.probe_matrix import Stream
-from nemesis.faults.links.idle_at_zero import IdleAtZero
 from nemesis.faults.links.link_fault import LOOKS
 from nemesis.faults.links.packets import PacketFault
+from nemesis.faults.links.zero_probability import IdleAtZero
 from nemesis.proof.evidence import beside_others, both, first_few
 from nemesis.targets.grudge import Link
 

@@ -12,7 +12,7 @@ from chaos.core.errors import ChaosError
 from chaos.core.fault_nature import Colour
 from cluster.host import Host
 from nemesis.faults.links.blackhole import HELP
-from nemesis.faults.links.kept_change import Change, KeptChange, check_control, device, said, tried
+from nemesis.faults.links.kernel_change import Change, KeptChange, check_control, device, said, tried
 from nemesis.proof import evidence
 from nemesis.targets.grudge import Grudge, Link, one_way
 from nemesis.targets.selectors import Selector

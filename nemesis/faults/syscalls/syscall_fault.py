@@ -24,7 +24,7 @@ from nemesis.faults.bring_back import Restarts
 from nemesis.faults.disks.disk_fault import bounds
 from nemesis.faults.fault import Fact, Fault, Scene, look_then_act, on_each
 from nemesis.faults.processes.process_fault import ACTION_TIMEOUT_S
-from nemesis.faults.syscalls import arming
+from nemesis.faults.syscalls import supervised_start
 from nemesis.faults.syscalls.calls import PROBED, Calls, members
 from nemesis.proof import evidence
 
@@ -62,7 +62,7 @@ class SyscallFault(Fault):
     in_all: ClassVar[bool] = False
     restarts: ClassVar[bool] = True
     needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SIGNALS, Capability.RESTART, Capability.PROGRAMS})
-    arming: ClassVar[Arming | None] = arming.SUPERVISED
+    arming: ClassVar[Arming | None] = supervised_start.SUPERVISED
 
     def __init__(self, scene: Scene) -> None:
         """Remember the scene; touch nothing."""
@@ -82,7 +82,7 @@ class SyscallFault(Fault):
     @classmethod
     def obstacle(cls, host: Host) -> str | None:
         """Let a call of a program of ours fail."""
-        return arming.obstacle(host)
+        return supervised_start.obstacle(host)
 
     @classmethod
     @abstractmethod
@@ -116,12 +116,12 @@ class SyscallFault(Fault):
 
         def look(name: str) -> None:
             host, seen = self._nodes[name].host, process.state(self._nodes[name])
-            under = (arming.ask(host, "tell", "0") or {}).get("pids", "").split("+")
+            under = (supervised_start.ask(host, "tell", "0") or {}).get("pids", "").split("+")
             if str(seen.pid) not in under:
                 raise DeployError("its process is not under the supervisor; only those are that chaos run has started")
 
         def put(name: str, _seen: None) -> None:
-            arming.ask(self._nodes[name].host, *words)
+            supervised_start.ask(self._nodes[name].host, *words)
 
         what = "hitting system calls"
         look_then_act(self._nodes, look, put, what, ACTION_TIMEOUT_S).check(what)
@@ -146,12 +146,12 @@ class SyscallFault(Fault):
         if not self.params.share:
             return False, "nothing is hit: the share is 0"
         host, seen = self._nodes[name].host, process.state(self._nodes[name])
-        if arming.ask(host, "tell", self._id) is None:
+        if supervised_start.ask(host, "tell", self._id) is None:
             return False, "its supervisor is gone"
         facts = [self._probed(name, call, patience_ms, beside=beside) for call in self.params.call]
         if seen.alive and self._is_unfiltered(host, seen.pid):
             facts.append((False, "the kernel does not ask about its process"))
-        told = arming.ask(host, "tell", self._id)
+        told = supervised_start.ask(host, "tell", self._id)
         if told is None:
             return False, "its supervisor is gone"
         calls, self._hits[name] = int(told["node.calls"]), int(told["node.hits"])
@@ -174,7 +174,7 @@ class SyscallFault(Fault):
         """Remove the rule, which lets go on what waits, and start a process that has ended."""
 
         def mend(name: str) -> None:
-            arming.ask(self._nodes[name].host, "unrule", self._id)
+            supervised_start.ask(self._nodes[name].host, "unrule", self._id)
             if not process.state(self._nodes[name]).alive:
                 self._restarts.bring_back(self._nodes[name])
 
@@ -190,7 +190,7 @@ class SyscallFault(Fault):
             if not seen.alive:
                 failed[name] = self._restarts.why_not(name, alive=False)
                 return False, "its process is dead"
-            told = arming.ask(node.host, "tell", self._id)
+            told = supervised_start.ask(node.host, "tell", self._id)
             if self.params.share and (told is None or str(seen.pid) not in told["pids"].split("+")):
                 return False, "its process has lost its supervisor"
             hit = sum(sum(self._hit(node.host, call, PATIENCE_MS, under=True)) for call in self.params.call)
@@ -217,9 +217,9 @@ class SyscallFault(Fault):
     def _hit(self, host: Host, call: str, patience_ms: float, *, under: bool) -> list[bool]:
         """Of each call of probes on the host whether it was hit, by what they see."""
         at_a_time, each = self.probes()
-        path = arming.PROGRAM.path_in(host.home)
+        path = supervised_start.PROGRAM.path_in(host.home)
         member = PROBED[call]
-        run = (path, "run", arming.socket_of(host.home), arming.PROBE, member) if under else ()
+        run = (path, "run", supervised_start.socket_of(host.home), supervised_start.PROBE, member) if under else ()
         patience_s = f"{(patience_ms * each + _MARGIN_MS) / 1e3:g}"
         argv = ("sh", "-c", _PROBES, "sh", str(at_a_time), patience_s, *run, path, "probe", member, str(each))
         done = host.run(*argv, timeout_s=ACTION_TIMEOUT_S).check(f"{host.name}: probing {call}")

@@ -11,13 +11,13 @@ from chaos.testing.history_files import RunLiteral, run_info
 from checkers.engine import headline
 from checkers.history.check_input import Context
 from checkers.history.timeline import timeline_of
-from cluster.systems.minimq import effects as minimq
 from cluster.systems.minimq import settings as keys
+from cluster.systems.minimq import settings_proof as minimq
 from cluster.systems.minimq.server import node_config
 from cluster.systems.minimq.system import MiniMQ
-from cluster.systems.rocketmq import effects, existing
-from cluster.systems.rocketmq.effects import Shown
+from cluster.systems.rocketmq import existing, settings_proof
 from cluster.systems.rocketmq.protocol import Answer
+from cluster.systems.rocketmq.settings_proof import Shown
 
 
 def stock(view, **changed):
@@ -25,8 +25,8 @@ def stock(view, **changed):
     out = {}
     for node in view.nodes:
         conf = ROCKETMQ.launch(node, f"/nodes/{node.name}", "/artefacts", view).files["node.conf"]
-        for question in effects.questions(node, view):
-            values = effects.parse_config(Answer(0, 1, True, "", {}, conf)) | {"timerPrecisionMs": "1000"}
+        for question in settings_proof.questions(node, view):
+            values = settings_proof.parse_config(Answer(0, 1, True, "", {}, conf)) | {"timerPrecisionMs": "1000"}
             for name, value in changed.items():
                 where, _, key = name.partition("__")
                 if where in (node.name, question.component):

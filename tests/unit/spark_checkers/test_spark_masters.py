@@ -13,13 +13,13 @@ from chaos.cli.check import check_command
 from chaos.core.errors import CapabilityError, ChaosError, HistoryError, UsageError
 from chaos.testing.history_files import load_history, write_run_folder
 from checkers.engine.installed_checks import panel
-from checkers.engine.local import Duty
+from checkers.engine.local_engine import Duty
 from checkers.history.check_input import Context
 from checkers.history.shards import run_of, workers_in
-from spark_checkers import masters, rounds, session, shipping
+from spark_checkers import masters, retry_rounds, session, shipping
+from spark_checkers.failure_reasons import cause, last_words
 from spark_checkers.files import limit_s
 from spark_checkers.masters import Where
-from spark_checkers.reasons import cause, last_words
 from spark_checkers.tasks import Failed, perform
 
 
@@ -149,17 +149,17 @@ def test_a_stack_is_told_in_a_line():
 
 
 def test_slices_cover_all_tasks_once():
-    for count in (1, 2, 7, rounds.SLICES, rounds.SLICES + 1, 1000):
+    for count in (1, 2, 7, retry_rounds.SLICES, retry_rounds.SLICES + 1, 1000):
         for cores in (1, 8, 100):
-            slices = rounds.slices_for(count, 0, cores)
-            assert [i for n in range(slices) for i in rounds.slice_of(n, slices, count)] == list(range(count))
-            assert rounds.slices_for(count, 1, cores) == count
+            slices = retry_rounds.slices_for(count, 0, cores)
+            assert [i for n in range(slices) for i in retry_rounds.slice_of(n, slices, count)] == list(range(count))
+            assert retry_rounds.slices_for(count, 1, cores) == count
 
 
 def test_a_slice_of_several_is_ended_before_all_limits_are_up():
-    assert rounds.late_after_s([30]) == 30
-    assert rounds.late_after_s([30, 50, 20, 40]) == 100
-    assert rounds.late_after_s([30, 0.0]) == rounds.late_after_s([0.0]) == math.inf
+    assert retry_rounds.late_after_s([30]) == 30
+    assert retry_rounds.late_after_s([30, 50, 20, 40]) == 100
+    assert retry_rounds.late_after_s([30, 0.0]) == retry_rounds.late_after_s([0.0]) == math.inf
 
 
 def scripted(monkeypatch, script):
@@ -170,8 +170,8 @@ def scripted(monkeypatch, script):
         given.append(list(numbers))
         return {number: script[number][nth] for number in numbers}
 
-    monkeypatch.setattr(rounds, "_round", one_round)
-    return rounds.performed(len(script), None, [0.0] * len(script)), given
+    monkeypatch.setattr(retry_rounds, "_round", one_round)
+    return retry_rounds.performed(len(script), None, [0.0] * len(script)), given
 
 
 BROKE = Failed("broke", altered=False)

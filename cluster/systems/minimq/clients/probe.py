@@ -17,7 +17,7 @@ from chaos.core.events import Claim, Note, Observation
 from chaos.core.runinfo import NodeInfo
 from cluster.leaders import leads_of, not_ready
 from cluster.system import ClusterView, Confirmed, Removal
-from cluster.systems.minimq import config, effects, settings
+from cluster.systems.minimq import config, settings, settings_proof
 from cluster.systems.minimq.clients.outcomes import expected
 from cluster.systems.minimq.clients.route import Controllers
 from cluster.systems.minimq.clients.rpc import Asked, Link
@@ -79,10 +79,10 @@ class MiniMQProbe:
             DeployError: a setting is not in effect, or a node of the run's own does not say.
         """
         shown = {node.name: await self._shown(node) for node in self._view.nodes}
-        text, promises = effects.concluded(shown, self._view.settings, asked)
+        text, promises = settings_proof.concluded(shown, self._view.settings, asked)
         data = {"warning": promises is not None and bool(promises.not_taken)}
         note = Note(time_ns=now_ns(), name="settings-in-effect", text=text, data=data)
-        return Confirmed(notes=(note,), settings=effects.alike(shown), promises=promises)
+        return Confirmed(notes=(note,), settings=settings_proof.alike(shown), promises=promises)
 
     async def _shown(self, node: NodeInfo) -> dict[str, str] | str:
         """The settings that a node goes by, or why it does not say them."""

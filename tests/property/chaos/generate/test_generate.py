@@ -20,7 +20,7 @@ from chaos.generate import outcomes, rows
 from chaos.generate.folder import write
 from chaos.generate.plan import LOST, PLANTED, REORDERED, SENT_BACK, UNSEEN, parse_anomalies, plan_of
 from chaos.models.log.words import F
-from checkers.engine import local
+from checkers.engine import local_engine
 
 PIECES = st.sampled_from([2, 5, outcomes.PIECE])
 
@@ -55,7 +55,7 @@ def wishes(draw):
 def test_the_checker_finds_exactly_what_was_asked_for(anomalies, ops, keys, seed, piece):
     with tempfile.TemporaryDirectory() as folder:
         path = generated(Path(folder) / "run", piece, ops=ops, keys=keys, seed=seed, anomalies=anomalies)
-        results = local.judge(path)
+        results = local_engine.judge(path)
     assert counts(results) == anomalies
     assert results.valid == (True if not anomalies else "unknown" if set(anomalies) == {UNSEEN} else False)
     assert results.counts["operations"] == ops
@@ -64,12 +64,12 @@ def test_the_checker_finds_exactly_what_was_asked_for(anomalies, ops, keys, seed
 @pytest.mark.parametrize("name", PLANTED)
 def test_each_anomaly_is_found_by_its_own_name(name, tmp_path):
     anomalies = {name: 2} | ({REORDERED: 2} if name == SENT_BACK else {})
-    assert counts(local.judge(generated(tmp_path / "run", anomalies=anomalies))) == anomalies
+    assert counts(local_engine.judge(generated(tmp_path / "run", anomalies=anomalies))) == anomalies
 
 
 def test_as_many_as_there_are_cycles(tmp_path):
     anomalies = {"duplicate": 10, "lost-write": 8, REORDERED: 4}
-    assert counts(local.judge(generated(tmp_path / "run", ops=22 * 17 + 4, anomalies=anomalies))) == anomalies
+    assert counts(local_engine.judge(generated(tmp_path / "run", ops=22 * 17 + 4, anomalies=anomalies))) == anomalies
     with pytest.raises(UsageError, match="23 do not fit into 378 operations, which hold 22"):
         plan_of(22 * 17 + 4, 2, 1, anomalies | {"phantom": 1})
 
@@ -129,7 +129,7 @@ def test_what_cannot_be_had_is_refused_in_a_line(tmp_path):
         plan_of(1000, 1, 1, {UNSEEN: 2, LOST: 1})
     with pytest.raises(UsageError, match="too few for a verdict over --keys 4; take at least 212"):
         plan_of(211, 4, 1, {})
-    assert local.judge(generated(tmp_path / "least", ops=212, keys=4)).valid is True
+    assert local_engine.judge(generated(tmp_path / "least", ops=212, keys=4)).valid is True
     with pytest.raises(UsageError, match="it exists"):
         generated(tmp_path / "least")
 
@@ -149,7 +149,7 @@ def test_the_command_writes_what_check_judges(tmp_path, capsys):
     asked = ["--ops", "1000", "--anomaly", "stale-tail=1", "--anomaly", "G1a=2", "--seed", "9", "--output", str(folder)]
     assert generate_command.main(asked, standalone_mode=False) == 0
     assert "1000 operations" in capsys.readouterr().out
-    assert counts(local.judge(folder)) == {"stale-tail": 1, "G1a": 2}
+    assert counts(local_engine.judge(folder)) == {"stale-tail": 1, "G1a": 2}
     assert "--anomaly stale-tail=1 --anomaly G1a=2 --seed 9" in " ".join(read_run(folder).argv)
 
 

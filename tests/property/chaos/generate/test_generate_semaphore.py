@@ -15,7 +15,7 @@ from chaos.core.errors import UsageError
 from chaos.core.op import Type
 from chaos.generate.semaphore import CYCLE, ENOUGH, PERMITS, PLANTED, SLOTS, plan_of, write
 from chaos.models.coordination.semaphore import F
-from checkers.engine import local
+from checkers.engine import local_engine
 
 WISHES = st.dictionaries(st.sampled_from(PLANTED), st.integers(1, 5))
 
@@ -26,7 +26,7 @@ def generated(folder, ops=600, keys=2, seed=1, anomalies=None):
 
 def rows(folder):
     """All operations."""
-    local.judge(folder)
+    local_engine.judge(folder)
     return pq.read_table(folder / "history" / "operations" / "w0.parquet").to_pandas()
 
 
@@ -39,7 +39,7 @@ def counts(results):
 def test_the_checker_finds_exactly_what_was_asked_for(anomalies, ops, keys, seed):
     with tempfile.TemporaryDirectory() as folder:
         made = generated(Path(folder) / "run", ops, keys, seed, anomalies)
-        results = local.judge(Path(folder) / "run")
+        results = local_engine.judge(Path(folder) / "run")
     assert counts(results) == anomalies
     assert results.valid is (not anomalies)
     assert results.counts["operations"] == made
@@ -49,7 +49,7 @@ def test_the_checker_finds_exactly_what_was_asked_for(anomalies, ops, keys, seed
 def test_every_cycle_may_hold_an_anomaly(tmp_path):
     anomalies = {PLANTED[0]: 9, PLANTED[1]: 7, PLANTED[2]: 6}
     generated(tmp_path / "run", 22 * SLOTS + 2 * PERMITS, 2, 3, anomalies)
-    assert counts(local.judge(tmp_path / "run")) == anomalies
+    assert counts(local_engine.judge(tmp_path / "run")) == anomalies
     with pytest.raises(UsageError, match="23 do not fit into 226 operations, which hold 22"):
         plan_of(22 * SLOTS + 2 * PERMITS, 2, 1, anomalies | {PLANTED[0]: 10})
 
@@ -59,7 +59,7 @@ def test_fewer_operations_than_a_verdict_needs_are_refused(tmp_path):
     with pytest.raises(UsageError, match=f"too few for a verdict over --keys 4; take at least {least}"):
         plan_of(least - 1, 4, 1, {})
     generated(tmp_path / "least", least, 4)
-    assert local.judge(tmp_path / "least").valid is True
+    assert local_engine.judge(tmp_path / "least").valid is True
 
 
 def test_the_history_is_in_order_and_a_process_without_an_answer_never_comes_back(tmp_path):
@@ -88,7 +88,7 @@ def test_by_the_command(tmp_path):
     asked = ("--model", "semaphore", "--ops", "600", "--keys", "2", "--output", str(tmp_path / "run"))
     done = CliRunner().invoke(generate_command, [*asked, "--anomaly", "permits-exceeded=1"], standalone_mode=False)
     assert "586 operations, written in" in done.output
-    assert counts(local.judge(tmp_path / "run")) == {"permits-exceeded": 1}
+    assert counts(local_engine.judge(tmp_path / "run")) == {"permits-exceeded": 1}
     for more, said in (
         (("--anomaly", "lost-write=1"), "no 'lost-write' can be planted"),
         (("--txn-length", "3"), "--txn-length: only for --model kafka"),

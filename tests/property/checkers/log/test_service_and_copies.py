@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from chaos.testing.history_files import write_run_folder
 from chaos.testing.history_literal import Expected, FaultLiteral, HistoryLiteral, OpLiteral, RunLiteral
-from checkers.engine import local
+from checkers.engine import local_engine
 from checkers.log.replicas import Copy, side_by_side
 from checkers.recovery.service import Sent, silences
 
@@ -48,7 +48,7 @@ def test_no_progress_is_a_silence_that_begins_after_controllers_were_hit(rows, i
     )
     with tempfile.TemporaryDirectory() as folder:
         write_run_folder(literal, Path(folder) / "run")
-        found = local.judged(Path(folder) / "run").results.anomalies
+        found = local_engine.judged(Path(folder) / "run").results.anomalies
     acks = sorted(op.at[1] for op in ops if op.ok is not None)
     last = max(op.at[0] for op in ops)
 

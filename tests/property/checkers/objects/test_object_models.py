@@ -22,8 +22,8 @@ from chaos.core.op import Type
 from checkers.objects import fifo, kv, multi_register, mutex, register, unordered
 from checkers.objects.calls import Calls
 from checkers.objects.minimise import minimised
-from checkers.objects.parts import PARTS, behind
 from checkers.objects.rules import Budget, Rules
+from checkers.objects.smaller_histories import PARTS, behind
 
 
 def register_apply(state, f, argument):

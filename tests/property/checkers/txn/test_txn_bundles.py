@@ -10,7 +10,7 @@ from txn_literals import t
 from chaos.core.op import Type
 from checkers.cycles.shapes import Relation
 from checkers.txn import kinds
-from checkers.txn.bundles import Bundles, side
+from checkers.txn.edge_bundles import Bundles, side
 from checkers.txn.lists import Lists
 from checkers.txn.transactions import columns
 

@@ -26,7 +26,7 @@ from checkers.txn.models import COMMIT_ORDER_CYCLE
 from checkers.txn.registers import Registers
 from checkers.txn.transactions import NIL, Kind, columns
 from checkers.txn.visibility import of_lists, of_registers
-from checkers.txn.weak import WeakModels
+from checkers.txn.weak_models import WeakModels
 from checkers.txn.words import Words
 
 MODELS = tuple(COMMIT_ORDER_CYCLE)

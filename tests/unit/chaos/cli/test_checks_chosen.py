@@ -12,7 +12,7 @@ from chaos.cli.main import cli
 from chaos.core.errors import UsageError
 from chaos.core.verdict import CheckResult
 from chaos.testing.history_files import load_history, write_run_folder
-from checkers.engine import local
+from checkers.engine import local_engine
 from checkers.engine.installed_checks import checks
 
 NAMES = list(checks())
@@ -36,9 +36,9 @@ def test_the_rows_of_some_checks_are_those_of_all(tmp_path: Path) -> None:
     found = set()
     for number, path in enumerate(paths):
         write_run_folder(load_history(path), tmp_path / path.stem)
-        whole = {row.name: plain(row) for row in local.judged(tmp_path / path.stem).results.checks}
+        whole = {row.name: plain(row) for row in local_engine.judged(tmp_path / path.stem).results.checks}
         for only in (ONE[number % 2], HALF[number // 2 % 2]):
-            rows = local.judged(tmp_path / path.stem, only=only).results.checks
+            rows = local_engine.judged(tmp_path / path.stem, only=only).results.checks
             assert [row.name for row in rows] == [
                 name for name in whole if name in only | {"assumptions", "final-reads"}
             ]
@@ -49,7 +49,7 @@ def test_the_rows_of_some_checks_are_those_of_all(tmp_path: Path) -> None:
 
 def test_a_run_keeps_the_verdict_of_all_checks(tmp_path: Path) -> None:
     write_run_folder(load_history(HISTORIES / "lost-in-the-middle.yaml"), tmp_path / "run")
-    local.judge(tmp_path / "run")
+    local_engine.judge(tmp_path / "run")
     before = {path: path.read_bytes() for path in sorted((tmp_path / "run").rglob("*.json"))}
     asked = ("check", str(tmp_path / "run"), "--engine", "local", "--check")
     red, green = chaos(*asked, "no-loss,order"), chaos(*asked, "phantom", "--json")

@@ -10,9 +10,9 @@ import msgspec
 from leading import leads
 
 from chaos.cli import live_json
-from chaos.cli.board import BEAT_EVERY_S, Board, counts
 from chaos.cli.live import QUEUE_MAX, Clock, Display
-from chaos.cli.picture import picture
+from chaos.cli.live_news import BEAT_EVERY_S, Board, counts
+from chaos.cli.live_picture import picture
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import Evidence, Fault, Note, Phase
 from chaos.core.verdict import Results

@@ -10,7 +10,7 @@ from repository import HISTORIES
 from chaos.cli.main import cli
 from chaos.core.errors import UsageError
 from chaos.testing.history_files import load_history, write_run_folder
-from checkers.engine import local
+from checkers.engine import local_engine
 
 
 def chaos(*argv: str) -> Result:
@@ -32,7 +32,7 @@ def store(tmp_path: Path) -> Path:
         folder = tmp_path / "store" / f"g{number}" / f"20261122T07000{number}Z-000{number}"
         write_run_folder(load_history(HISTORIES / f"{name}.yaml"), folder)
         if number < 3:
-            local.judge(folder)
+            local_engine.judge(folder)
     return tmp_path / "store"
 
 

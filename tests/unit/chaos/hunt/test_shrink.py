@@ -13,8 +13,8 @@ from chaos.hunt.shrink import Shrinker, Shrunk, Wanted, least_of, shrink
 from chaos.hunt.trial import Trial, found_in, found_in_folder
 from chaos.options.planning import drawn
 from chaos.options.resolve import experiment_of
-from chaos.options.tested import system_of
-from chaos.run import recipe
+from chaos.options.system_under_test import system_of
+from chaos.run import phases_of_a_run
 from chaos.run.watching import Quiet
 from cluster.leaders import subjects_of
 from cluster.simulation.backend import SimBackend
@@ -159,7 +159,7 @@ def test_a_simulated_run_shrinks_to_one_that_can_be_replayed(tmp_path):
     assert wanted.anomaly in found_in_folder(shrunk.folder)
     assert not (shrunk.folder / "report.html").exists(), "only a summary was asked for"
     again = experiment_of({"driver": str(shrunk.folder / "config.yaml"), "store": str(tmp_path / "again")})
-    folder, results, _ = recipe.run(again, SimBackend(), ("chaos", "run"), Quiet())
+    folder, results, _ = phases_of_a_run.run(again, SimBackend(), ("chaos", "run"), Quiet())
     assert results is not None
     assert wanted.anomaly in found_in(results)
     for name in ("history/w0.ops", "plan.jsonl"):
@@ -167,7 +167,7 @@ def test_a_simulated_run_shrinks_to_one_that_can_be_replayed(tmp_path):
 
 
 def _anomaly(experiment, store):
-    _, results, _ = recipe.run(
+    _, results, _ = phases_of_a_run.run(
         msgspec.structs.replace(experiment, store=str(store)), SimBackend(), ("chaos", "run"), Quiet()
     )
     assert results is not None

@@ -6,7 +6,7 @@ from nemesis_texts import typed
 from chaos.core.errors import CapabilityError
 from chaos.options.planning import plan_of
 from chaos.options.resolve import experiment_of
-from chaos.options.tested import system_of
+from chaos.options.system_under_test import system_of
 from cluster.simulation.backend import SimBackend
 from nemesis.faults.registry import faults
 from nemesis.plan.nemesis_names import catalog

@@ -20,7 +20,7 @@ from chaos.generate.plan import plan_of
 from chaos.run import judging
 from chaos.run.judging import FEW_ROWS
 from chaos.testing.history_files import ORIGIN_NS, load_history, write_run_folder
-from checkers.engine import local
+from checkers.engine import local_engine
 from checkers.engine.installed_checks import OF_LOGS, check_named
 from checkers.history.shards import GROUPS, grouped
 from spark_checkers import engine as on_spark
@@ -69,7 +69,7 @@ def test_a_check_that_breaks_is_loud(name, monkeypatch, tmp_path):
     check = check_named(name)
     monkeypatch.setattr(type(check), "applies", lambda *_: None)
     monkeypatch.setattr(type(check), "examine" if check.partition == "key" else "conclude", broken)
-    results = local.judge(folder_of("gaps-are-legal", tmp_path))
+    results = local_engine.judge(folder_of("gaps-are-legal", tmp_path))
     row = next(row for row in results.checks if row.name == name)
     assert row.valid == UNKNOWN
     assert results.valid == UNKNOWN
@@ -81,7 +81,7 @@ def test_a_check_that_breaks_hides_no_anomaly(monkeypatch, tmp_path):
         raise RuntimeError("out of paper")
 
     monkeypatch.setattr(type(check_named("duplicates")), "conclude", broken)
-    results = local.judge(folder_of("lost-in-the-middle", tmp_path))
+    results = local_engine.judge(folder_of("lost-in-the-middle", tmp_path))
     assert results.valid is False
     assert "lost-write" in results.anomalies
 
@@ -89,17 +89,17 @@ def test_a_check_that_breaks_hides_no_anomaly(monkeypatch, tmp_path):
 def test_several_processes_reach_the_verdict_of_one(monkeypatch, tmp_path):
     plan = plan_of(3000, 5, 3, {"lost-write": 2, "duplicate": 1, "stale-tail": 2})
     write(plan, tmp_path / "run", ("chaos", "generate"), 1)
-    by_one = local.judged(tmp_path / "run")
-    monkeypatch.setattr(local, "SMALL", 0)
-    monkeypatch.setattr(local.os, "sched_getaffinity", lambda _: {0, 1})
-    by_two = local.judged(tmp_path / "run")
+    by_one = local_engine.judged(tmp_path / "run")
+    monkeypatch.setattr(local_engine, "SMALL", 0)
+    monkeypatch.setattr(local_engine.os, "sched_getaffinity", lambda _: {0, 1})
+    by_two = local_engine.judged(tmp_path / "run")
     untimed = [msgspec.structs.replace(row, took_s=0.0) for row in by_one.results.checks]
     assert [msgspec.structs.replace(row, took_s=0.0) for row in by_two.results.checks] == untimed
     assert by_two.results.anomalies == by_one.results.anomalies
     assert by_two.series == by_one.series
     (tmp_path / "run" / "history" / "reads" / "w1.parquet").write_bytes(b"PAR1")
     with pytest.raises(HistoryError, match=r"w1\.parquet"):
-        local.judged(tmp_path / "run")
+        local_engine.judged(tmp_path / "run")
 
 
 @pytest.mark.parametrize("number", [0, 1, GROUPS - 1, GROUPS, GROUPS + 1, 1000])
@@ -112,7 +112,7 @@ def test_groups_hold_every_queue_once_in_order(number):
 
 def test_files_of_a_verdict(tmp_path):
     folder = folder_of("an-old-master-acknowledges-alone", tmp_path)
-    results = local.judge(folder)
+    results = local_engine.judge(folder)
     assert msgspec.json.decode((folder / "results.json").read_bytes(), type=Results) == results
     series = msgspec.json.decode((folder / "series.json").read_bytes(), type=Series)
     assert series.operations == 12
@@ -135,13 +135,13 @@ def test_files_of_a_verdict(tmp_path):
 def test_a_verdict_replaces_the_last_one(tmp_path):
     folder = folder_of("lost-in-the-middle", tmp_path)
     (folder / "anomalies" / "009-old").mkdir(parents=True)
-    local.judge(folder)
+    local_engine.judge(folder)
     assert not (folder / "anomalies" / "009-old").exists()
 
 
 def test_without_an_ended_drain_nothing_is_valid_at_any_depth(tmp_path):
     folder = folder_of("drain-did-not-end", tmp_path)
-    local.judge(folder)
+    local_engine.judge(folder)
 
     def answers(node):
         if isinstance(node, dict):
@@ -159,59 +159,59 @@ def test_without_an_ended_drain_nothing_is_valid_at_any_depth(tmp_path):
 def test_tables_are_the_history_once_they_are_made(tmp_path):
     """A record removed from the tables is seen; a stream that is newer than its tables replaces them."""
     folder = folder_of("gaps-are-legal", tmp_path)
-    assert local.judge(folder).valid is True
+    assert local_engine.judge(folder).valid is True
     path = folder / "history" / "reads" / "w0.parquet"
     table = pq.read_table(path)
     pq.write_table(table.filter([offset != 2 for offset in table["offset"].to_pylist()]), path)
     with pytest.raises(HistoryError, match=r"reads/w0\.parquet: .*remove the tables and check again"):
-        local.judge(folder)
+        local_engine.judge(folder)
     (folder / "history" / "w0.ops").touch()
-    assert local.judge(folder).valid is True
+    assert local_engine.judge(folder).valid is True
 
 
 def test_tables_of_version_2_are_believed_but_for_their_number_of_rows(tmp_path):
     """Another tool may have written them."""
     folder = folder_of("gaps-are-legal", tmp_path)
-    assert local.judge(folder).valid is True
+    assert local_engine.judge(folder).valid is True
     as_another_tool_writes_it(folder)
     for path in (folder / "history").glob("*/w0.parquet"):
         path.touch()
-    assert local.judge(folder).valid is True
+    assert local_engine.judge(folder).valid is True
     path = folder / "history" / "reads" / "w0.parquet"
     table = pq.read_table(path)
     pq.write_table(table.filter([offset != 2 for offset in table["offset"].to_pylist()]), path)
     with pytest.raises(HistoryError, match=r"reads/w0\.parquet: 6 rows, and w0\.facts\.json tells of 9"):
-        local.judge(folder)
+        local_engine.judge(folder)
     (folder / "history" / "w0.ops").touch()
-    assert local.judge(folder).valid is True
+    assert local_engine.judge(folder).valid is True
 
 
 def test_the_order_of_rows_does_not_matter(tmp_path):
     """Tables written by others: all queues in one row group, rows in any order."""
     folder = folder_of("two-causes-two-headlines", tmp_path)
-    before = local.judge(folder)
+    before = local_engine.judge(folder)
     as_another_tool_writes_it(folder)
     rng = np.random.default_rng(7)
     for name in ("operations", "reads"):
         path = folder / "history" / name / "w0.parquet"
         table = pq.read_table(path)
         pq.write_table(table.take(rng.permutation(table.num_rows)), path)
-    after = local.judge(folder)
+    after = local_engine.judge(folder)
     assert after.anomalies == before.anomalies
     assert after.sentence == before.sentence
 
 
 def test_not_a_run_folder(tmp_path):
     with pytest.raises(HistoryError, match=r"run\.json"):
-        local.judge(tmp_path)
+        local_engine.judge(tmp_path)
 
 
 def test_a_damaged_table_is_named(tmp_path):
     folder = folder_of("gaps-are-legal", tmp_path)
-    local.judge(folder)
+    local_engine.judge(folder)
     (folder / "history" / "reads" / "w0.parquet").write_bytes(b"PAR1 and nothing more")
     with pytest.raises(HistoryError, match=r"reads/w0\.parquet"):
-        local.judge(folder)
+        local_engine.judge(folder)
 
 
 @pytest.mark.parametrize(("version", "kept", "said"), [(1, True, "1"), (3, True, "3"), (4, False, "4 without a model")])
@@ -226,7 +226,7 @@ def test_a_history_of_another_version_is_refused_in_a_line(version, kept, said, 
     path.write_text(json.dumps({**run, "schema_version": version}))
     line = f"schema version {said}, and this chaos reads 4; check it with the chaos that wrote it, "
     with pytest.raises(HistoryError, match=line):
-        local.judge(folder)
+        local_engine.judge(folder)
 
 
 def test_every_rule_a_history_can_show_has_one():
@@ -237,7 +237,7 @@ def test_every_rule_a_history_can_show_has_one():
 def test_an_outage_over_the_budget_is_shown_by_the_operations_around_it(tmp_path):
     literal = load_history(HISTORIES / "rto-over-the-budget.yaml")
     write_run_folder(literal, tmp_path / "run")
-    (example,) = local.judged(tmp_path / "run").results.anomalies["rto-budget"].examples
+    (example,) = local_engine.judged(tmp_path / "run").results.anomalies["rto-budget"].examples
     kinds = [op["type"] for op in example.ops]
     assert kinds in (["ok", "fail", "ok"], ["ok", "info", "ok"])
     assert example.ops[1]["invoke_s"] == round((example.at_ns - ORIGIN_NS) / 1e9, 6)
@@ -270,7 +270,7 @@ def test_spark_judges_however_late_it_is_where_it_was_asked_for(tmp_path, monkey
     def judged_on_spark(folders, only, note):
         waited.append((up.is_set(), note))
         up.set()  # as session() does, which waits until it is up
-        return [local.judged(folder, note, only) for folder in folders]
+        return [local_engine.judged(folder, note, only) for folder in folders]
 
     monkeypatch.setattr(on_spark, "judge_each", judged_on_spark)
     results = judging.judge(folder_of("gaps-are-legal", tmp_path), "spark", loading)

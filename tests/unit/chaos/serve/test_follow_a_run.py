@@ -13,15 +13,15 @@ import pytest
 from log_ops import placed, sending
 from stored_runs import write
 
-from chaos.cli.board import Board
 from chaos.cli.live_json import object_of
+from chaos.cli.live_news import Board
 from chaos.core.clock import Deadline
 from chaos.core.op import Type
 from chaos.core.recorder import OP_SIZE, Recorder
 from chaos.core.runinfo import read_run
 from chaos.models.log.model import LOG
 from chaos.options.resolve import experiment_of
-from chaos.run import recipe
+from chaos.run import phases_of_a_run
 from chaos.run.watching import Beat, Quiet
 from chaos.serve.follower import Follower
 from chaos.serve.following import Following
@@ -155,7 +155,7 @@ class Beats(Quiet):
 def test_console_live_page_and_verdict_count_the_same_refusals(tmp_path: Path) -> None:
     asked = {"system": "minimq", "backend": "sim", "nemesis": "leader-partition", "seed": 1, "time_limit_s": 30.0}
     experiment, console = experiment_of({**asked, "store": str(tmp_path), "reports": ()}), Beats()
-    folder, results, _ = recipe.run(experiment, SimBackend(), ("chaos", "run"), console)
+    folder, results, _ = phases_of_a_run.run(experiment, SimBackend(), ("chaos", "run"), console)
     assert results is not None
     by_design = sum(one.count for one in results.errors if one.by_design)
     assert by_design > 100

@@ -14,7 +14,7 @@ from chaos.core.replica_data import REPLICA_DATA, ReplicaData
 from chaos.core.runinfo import Promises
 from chaos.testing import FakeSystem, run
 from chaos.testing.fake_system import GROUP
-from checkers.engine import local
+from checkers.engine import local_engine
 
 pytestmark = pytest.mark.broad
 
@@ -70,7 +70,7 @@ def test_equal_replicas_are_told_and_a_fork_in_the_history_is_found(tmp_path):
     busy = done.results.valid == "unknown"  # the machine could not keep the load's schedule, and the sentence says so
     assert busy or "3 replicas hold the same data" in done.results.sentence
     assert "replicas" in json.loads((done.folder / "run.json").read_text())["timings_s"]
-    found = local.judged(altered(done.folder, tmp_path / "altered")).results
+    found = local_engine.judged(altered(done.folder, tmp_path / "altered")).results
     assert (found.valid, found.anomalies["replica-fork"].count) == (False, 1)
 
 

@@ -11,7 +11,7 @@ from chaos.models.registry import model_named
 from chaos.models.transactions.words import Do
 from chaos.options.planning import _unfit
 from chaos.options.resolve import experiment_of
-from chaos.options.tested import system_of
+from chaos.options.system_under_test import system_of
 from chaos.plugins import load, names
 from chaos.workload.base import NUMBERS_OF_OP, Earlier, LivesToTheEnd, LoadSpec
 from chaos.workload.idempotent import IdempotentWorkload

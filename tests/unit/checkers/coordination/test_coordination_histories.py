@@ -11,14 +11,14 @@ from coordination_histories import (
     write_folder,
 )
 
-from checkers.engine import local
+from checkers.engine import local_engine
 
 
 @pytest.mark.parametrize("path", PATHS + QUEUES, ids=lambda path: path.stem)
 def test_history_locally(path, tmp_path):
     literal = literal_of(path)
     assert literal["name"] == path.stem
-    results = local.judge(write_folder(literal, tmp_path / "run"))
+    results = local_engine.judge(write_folder(literal, tmp_path / "run"))
     row = row_of(results, literal["check"])
     assert differences(row, literal["expect"]) == []
     assert headline_differences(results, literal["expect"]) == []

@@ -7,7 +7,7 @@ from coordination_histories import PATHS, differences, literal_of, row_of, write
 
 from checkers.coordination import lease
 from checkers.coordination.lease_ends import Ends
-from checkers.engine import local
+from checkers.engine import local_engine
 
 LENGTHS = (1000, 3000)
 SURE, MOST = 0.99, 1.01
@@ -61,7 +61,7 @@ def literal_with(ops):
 
 
 def verdict(ops, folder):
-    return row_of(local.judge(write_folder(literal_with(ops), folder)), "lease")
+    return row_of(local_engine.judge(write_folder(literal_with(ops), folder)), "lease")
 
 
 @pytest.mark.broad
@@ -73,7 +73,7 @@ def test_small_histories_as_by_brute_force(tmp_path):
         {**op, "key": key, "p": 10 * key + number} for key, own in enumerate(histories) for number, op in enumerate(own)
     ]
     folder = write_folder(literal_with(ops), tmp_path / "run")
-    row = row_of(local.judged(folder, only=("lease",)).results, "lease")
+    row = row_of(local_engine.judged(folder, only=("lease",)).results, "lease")
     expected = [brute(own) for own in histories]
     counts = {kind: sum(kind in one for one in expected) for kind in set().union(*expected)}
     assert {name: one.count for name, one in row.anomalies.items()} == counts
@@ -147,7 +147,7 @@ def test_a_history_that_may_have_been_cut_off_shows_no_loss(tmp_path, monkeypatc
 def test_when_a_lease_has_ended_is_the_last_stretch_that_began(tmp_path):
     """A fault that is still in force hides every end; one that begins later hides none."""
     folder = write_folder({"name": "x", "model": "lease", "workload": "lease", "ops": good()[:2]}, tmp_path / "run")
-    assert row_of(local.judge(folder), "lease").valid is True
+    assert row_of(local_engine.judge(folder), "lease").valid is True
     ends = Ends(5, [(10, 40), (5, 8), (90, 2**63 - 1)])
 
     class Renewed:

@@ -3,7 +3,7 @@
 import pytest
 from coordination_histories import PATHS, differences, literal_of, row_of, write_folder
 
-from checkers.engine import local
+from checkers.engine import local_engine
 
 
 def good():
@@ -52,7 +52,7 @@ MUTATIONS = [
 @pytest.mark.parametrize(("mutation", "found"), MUTATIONS, ids=lambda one: getattr(one, "__name__", ""))
 def test_each_mutation_is_found_under_its_name(mutation, found, tmp_path):
     literal = {"name": "mutated", "model": "lock", "workload": "lock", "ops": mutation(good())}
-    row = row_of(local.judge(write_folder(literal, tmp_path / "run")), "lock")
+    row = row_of(local_engine.judge(write_folder(literal, tmp_path / "run")), "lock")
     assert differences(row, {"valid": not found, "anomalies": found}) == []
 
 

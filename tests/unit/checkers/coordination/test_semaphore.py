@@ -9,7 +9,7 @@ from coordination_histories import PATHS, differences, literal_of, row_of, write
 from chaos.core.op import Type
 from chaos.models.coordination.semaphore import F
 from checkers.coordination.semaphore import KINDS, given_back_again, wrongs
-from checkers.engine import local
+from checkers.engine import local_engine
 from checkers.history.check_input import QueueShard
 
 COLUMNS = ("f", "type", "permit", "lease_ms", "permits", "answer", "invoke_ns", "complete_ns", "client")
@@ -136,7 +136,7 @@ MUTATIONS = [
 @pytest.mark.parametrize(("mutation", "found"), MUTATIONS, ids=lambda one: getattr(one, "__name__", ""))
 def test_each_mutation_is_found_under_its_name(mutation, found, tmp_path):
     literal = {"name": "mutated", "model": "semaphore", "workload": "semaphore", "ops": mutation(good())}
-    row = row_of(local.judge(write_folder(literal, tmp_path / "run")), "semaphore")
+    row = row_of(local_engine.judge(write_folder(literal, tmp_path / "run")), "semaphore")
     assert differences(row, {"valid": not found, "anomalies": found}) == []
 
 

@@ -6,8 +6,8 @@ import random
 import pytest
 from coordination_histories import PATHS, differences, literal_of, row_of, write_folder
 
-from checkers.coordination import wrongs
-from checkers.engine import local
+from checkers.coordination import violations
+from checkers.engine import local_engine
 
 DELETED = -1
 
@@ -173,7 +173,7 @@ def literal_with(ops):
 
 
 def verdict(ops, folder):
-    return row_of(local.judge(write_folder(literal_with(ops), folder)), "watch")
+    return row_of(local_engine.judge(write_folder(literal_with(ops), folder)), "watch")
 
 
 @pytest.mark.broad
@@ -184,15 +184,15 @@ def test_small_histories_as_by_brute_force(tmp_path, monkeypatch):
     ops = [
         {**op, "key": key, "p": 20 * key + number} for key, own in enumerate(histories) for number, op in enumerate(own)
     ]
-    spaces, before = [], wrongs.findings
+    spaces, before = [], violations.findings
 
     def noted(examined, **kinds):
         spaces.append({kind.replace("_", "-") for kind, one in kinds.items() if one.count})
         return before(examined, **kinds)
 
-    monkeypatch.setattr(wrongs, "findings", noted)
+    monkeypatch.setattr(violations, "findings", noted)
     folder = write_folder(literal_with(ops), tmp_path / "run")
-    found = row_of(local.judged(folder, only=("watch",)).results, "watch")
+    found = row_of(local_engine.judged(folder, only=("watch",)).results, "watch")
     expected = [brute(own) for own in histories]
     assert spaces == expected
     assert set(found.anomalies) == set().union(*expected)

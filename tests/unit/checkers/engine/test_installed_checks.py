@@ -13,7 +13,7 @@ from repository import HISTORIES
 
 from chaos.core.errors import UsageError
 from chaos.testing.history_files import load_history, write_run_folder
-from checkers.engine import local
+from checkers.engine import local_engine
 from checkers.engine.installed_checks import OF_LOGS, checks, panel
 from checkers.history.folder_integrity import context_of, evidence_of
 from checkers.history.shards import load_timeline, materialise
@@ -122,7 +122,7 @@ def test_a_run_names_its_checks_and_one_that_is_not_installed_is_named(run):
     del named["checksum"]
     (run / "run.json").write_text(json.dumps({**named, "status": "foreign", "checks": ["assumptions", "odd"]}))
     with pytest.raises(UsageError, match="no check 'odd' here"):
-        local.judge(run)
+        local_engine.judge(run)
 
 
 @pytest.mark.parametrize(
@@ -175,5 +175,5 @@ def test_the_panel_of_a_run_says_who_declined_and_why(run):
     some = panel(context, {"no-loss", "pop"})
     assert [check.name for check in some.checks] == ["assumptions", "final-reads", "no-loss"]
     assert (list(some.declined), some.figures, some.partial) == (["pop"], (), True)
-    results = local.judge(run)
+    results = local_engine.judge(run)
     assert results.declined.keys() - whole.declined.keys() <= {"replicas"}

@@ -10,7 +10,7 @@ from repository import HISTORIES
 from chaos.testing.history_files import NODES, load_history, write_run_folder
 from chaos.testing.history_literal import FaultLiteral
 from checkers.anomalies.catalogue import kind_of
-from checkers.engine import local
+from checkers.engine import local_engine
 
 LITERALS = {path: written(path) for path in sorted(HISTORIES.glob("*.yaml"))}
 INVALID = [path for path, literal in LITERALS.items() if literal["expect"].get("valid") is False]
@@ -28,7 +28,7 @@ EARLY = FaultLiteral(id=9, name="leader-kill", targets=("b3",), inject=0.05, hea
 def test_the_first_sentence_names_message_node_and_fault(path, faults, tmp_path):
     literal = load_history(path)
     write_run_folder(msgspec.structs.replace(literal, faults=literal.faults + faults), tmp_path / "run")
-    results = local.judge(tmp_path / "run")
+    results = local_engine.judge(tmp_path / "run")
     assert results.valid is False
     first = next(one for one in results.anomalies.values() if not one.allowed)
     example = first.examples[0]

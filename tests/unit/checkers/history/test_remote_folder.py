@@ -22,7 +22,7 @@ from chaos.core.storage_path import place
 from chaos.generate.folder import write
 from chaos.generate.plan import plan_of
 from chaos.testing.history_files import load_history, write_run_folder
-from checkers.engine import local
+from checkers.engine import local_engine
 from checkers.history import rows
 from checkers.history.shards import load_shard, tables_of
 from spark_checkers import session
@@ -62,7 +62,7 @@ def judged(store, name="lost-in-the-middle"):
     """A run in the bucket with its tables, as it is after its verdict."""
     folder = store.folder / "run"
     write_run_folder(load_history(HISTORIES / f"{name}.yaml"), folder)
-    local.judge(folder)
+    local_engine.judge(folder)
     return folder
 
 
@@ -112,20 +112,20 @@ def test_no_table_is_read_whole_for_one_queue_or_one_check(long_run, monkeypatch
         one_queue = store.given(".parquet")
         assert one_queue < 1.2 * sum(sizes.values()) / KEYS
         store.asked.clear()
-        all_checks = local.judged(run).results
+        all_checks = local_engine.judged(run).results
         whole = store.given(".parquet")
         assert all(one.size < 0.5 * sizes[one.path] for one in store.asked if re.search(r"w\d\.parquet", one.path))
         requests = len(store.asked)
         store.asked.clear()
-        no_loss = local.judged(run, only=["no-loss"]).results
+        no_loss = local_engine.judged(run, only=["no-loss"]).results
         assert len(store.asked) <= requests  # of a short table columns are asked for together, not one by one
         monkeypatch.setattr(rows, "AHEAD_BYTES", 0)  # as if they were long
         store.asked.clear()
-        lazily = local.judged(run, only=["no-loss"]).results
+        lazily = local_engine.judged(run, only=["no-loss"]).results
         assert store.given(".parquet") < 0.75 * whole
     assert (lazily.valid, lazily.anomalies) == (no_loss.valid, no_loss.anomalies)
     assert all_checks.anomalies["lost-write"] == no_loss.anomalies["lost-write"]
-    assert all_checks.anomalies == local.judged(long_run).results.anomalies
+    assert all_checks.anomalies == local_engine.judged(long_run).results.anomalies
 
 
 def test_executors_elsewhere_need_no_scratch_folder_for_tables(bucket):

@@ -4,7 +4,7 @@ import pytest
 from repository import HISTORIES
 
 from chaos.testing.history_files import assert_verdict, load_history, write_run_folder
-from checkers.engine import local
+from checkers.engine import local_engine
 
 PATHS = sorted(HISTORIES.glob("*.yaml"))
 
@@ -14,7 +14,7 @@ def test_history_locally(path, tmp_path):
     literal = load_history(path)
     assert literal.name == path.stem
     write_run_folder(literal, tmp_path / "run")
-    assert_verdict(local.judge(tmp_path / "run"), literal)
+    assert_verdict(local_engine.judge(tmp_path / "run"), literal)
 
 
 @pytest.mark.parametrize(
@@ -40,4 +40,4 @@ def test_history_locally(path, tmp_path):
 def test_a_part_of_the_checks_tells_of_skipped_faults_too(name, sentence, tmp_path):
     literal = load_history(next(path for path in PATHS if path.stem == name))
     write_run_folder(literal, tmp_path / "run")
-    assert sentence in local.judged(tmp_path / "run", only=("no-loss",)).results.sentence
+    assert sentence in local_engine.judged(tmp_path / "run", only=("no-loss",)).results.sentence

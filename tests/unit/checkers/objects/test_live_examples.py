@@ -7,7 +7,7 @@ from coordination_histories import row_of, write_folder
 from recorded_objects import COUNTER, LOST_SET, REGISTER, STALE_SET, TRANSACTIONS
 
 from chaos.core.op import Type
-from checkers.engine import local
+from checkers.engine import local_engine
 from checkers.objects.calls import Call
 from checkers.objects.live_examples import blamed_call
 
@@ -24,7 +24,7 @@ CASES = {
 @pytest.fixture(params=CASES)
 def case(request, tmp_path):
     literal, anomaly, at_s, words = CASES[request.param]
-    return local.judge(write_folder(literal, tmp_path / "run")), literal, anomaly, at_s, words
+    return local_engine.judge(write_folder(literal, tmp_path / "run")), literal, anomaly, at_s, words
 
 
 def test_sentence_headline_and_example_name_node_and_fault(case):
@@ -48,13 +48,13 @@ def test_each_operation_says_who_asked_whom_for_what(case):
 
 
 def test_every_stale_element_is_told_with_the_read_that_missed_it(tmp_path):
-    row = row_of(local.judge(write_folder(STALE_SET, tmp_path / "run")), "set")
+    row = row_of(local_engine.judge(write_folder(STALE_SET, tmp_path / "run")), "set")
     examples = row.anomalies["stale-read"].examples
     assert [(one.node, one.ops[0]["output"]) for one in examples] == [("b2", [1]), ("b2", [1])]
 
 
 def test_the_order_of_the_others_is_told(tmp_path):
-    row = row_of(local.judge(write_folder(REGISTER, tmp_path / "run")), "register")
+    row = row_of(local_engine.judge(write_folder(REGISTER, tmp_path / "run")), "register")
     (example,) = row.anomalies["nonlinearizable"].examples
     by_number = {op["op"]: op for op in example.ops}
     assert len(by_number) == len(example.ops), "each has a number of its own"
@@ -68,7 +68,9 @@ def test_of_an_addition_in_doubt_whoever_was_told_that_it_is_there_is_named(tmp_
     seen = {"at": [1.5, 1.6], "client": 3, "node": "b1", "read": None, "given": {"elements": [1]}, "ok": None}
     doubtful = {**{name: one for name, one in ops[0].items() if name != "ok"}, "info": "no answer"}
     literal = {**LOST_SET, "ops": [doubtful, seen, *ops[1:], last]}
-    (example,) = row_of(local.judge(write_folder(literal, tmp_path / "run")), "set").anomalies["lost-write"].examples
+    (example,) = (
+        row_of(local_engine.judge(write_folder(literal, tmp_path / "run")), "set").anomalies["lost-write"].examples
+    )
     assert "later reads; b1 answered read [1] (op 1, process 1) at 1.6 s" in example.sentence
 
 

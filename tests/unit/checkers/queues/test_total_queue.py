@@ -9,7 +9,7 @@ from coordination_histories import row_of, write_folder
 
 from chaos.core.op import Type
 from chaos.models.queues.total_queue import F
-from checkers.engine import local
+from checkers.engine import local_engine
 from checkers.history.check_input import QueueShard
 from checkers.queues.total_queue import _Queue
 
@@ -127,6 +127,6 @@ def refused(ops):
 )
 def test_each_mutation_has_its_name(mutate, name, tmp_path):
     literal = {"name": "made", "model": "total-queue", "workload": "total-queue", "ops": mutate(good())}
-    row = row_of(local.judge(write_folder(literal, tmp_path / "run")), "total-queue")
+    row = row_of(local_engine.judge(write_folder(literal, tmp_path / "run")), "total-queue")
     assert {kind: one.count for kind, one in row.anomalies.items()} == ({name: 1} if name else {})
     assert row.valid is (name is None)

@@ -5,7 +5,7 @@ import pytest
 from chaos.core.verdict import Latency, Steady
 from chaos.testing.history_files import ORIGIN_NS, write_run_folder
 from chaos.testing.history_literal import Expected, FaultLiteral, HistoryLiteral, OpLiteral, Range, RunLiteral, Sends
-from checkers.engine import local
+from checkers.engine import local_engine
 
 NS = 1_000_000_000
 
@@ -25,7 +25,7 @@ def judged(tmp_path, *ops, faults=(), keys=1, quiet=()):
         expect=Expected(valid=True),
     )
     write_run_folder(literal, tmp_path / "run")
-    return local.judged(tmp_path / "run").results
+    return local_engine.judged(tmp_path / "run").results
 
 
 def stopped(tmp_path, until=12.0, again=10.0, every_s=0.1):

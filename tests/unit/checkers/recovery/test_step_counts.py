@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from checkers.recovery.refusals import OTHERS
+from checkers.recovery.errors_by_node import OTHERS
 from checkers.recovery.step_counts import ERRORS, by_node, most_frequent
 
 

@@ -313,7 +313,7 @@ def test_a_process_that_ended_by_itself_is_on_the_page() -> None:
     assert "b2 ended by itself" in context._ended([note]).text
 
 
-def test_settings_in_effect_stand_among_the_assumptions_and_in_the_environment(folders: dict[str, Path]) -> None:
+def test_in_effect_stand_among_the_assumptions_and_in_the_environment(folders: dict[str, Path]) -> None:
     parts = read_parts(folders["valid"])
     assert "settings" not in [one.name for one in context.assumptions(parts, ())]
     note = Note(

@@ -9,7 +9,7 @@ from coordination_histories import write_folder
 from pages import until
 from recorded_objects import COUNTER, REGISTER, STALE_SET, TRANSACTIONS
 
-from checkers.engine import local
+from checkers.engine import local_engine
 from reports import reporter
 
 Open = Callable[..., Any]
@@ -21,7 +21,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The page of each kind of run, in which b2 answered wrongly while fault 1 cut it off."""
     root = tmp_path_factory.mktemp("objects")
     for name, literal in LITERALS.items():
-        local.judge(write_folder(literal, root / name))
+        local_engine.judge(write_folder(literal, root / name))
     return {name: reporter.write(root / name)[0] for name in LITERALS}
 
 

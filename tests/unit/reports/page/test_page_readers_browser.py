@@ -12,7 +12,7 @@ from coordination_histories import write_folder
 from pages import broken_words, clipped, cut_off, overlaps, until
 from recorded_objects import REGISTER
 
-from checkers.engine import local
+from checkers.engine import local_engine
 from reports import reporter
 from reports.folder import read_parts
 from reports.page.build import report_data
@@ -31,7 +31,7 @@ def register(folder: Path) -> str:
     ops = [{**op, "info": HOSTILE} if "info" in op else op for op in REGISTER["ops"]]
     other = {**REGISTER["ops"][0], "key": 5, "at": [1.1, 1.15]}  # with one register alone nothing is to be chosen
     write_folder({**REGISTER, "ops": [*ops, other]}, folder)
-    local.judge(folder)
+    local_engine.judge(folder)
     parts = read_parts(folder)
     assert parts.results is not None
     found = parts.results.anomalies["nonlinearizable"]

@@ -27,8 +27,8 @@ from chaos.core.errors import DeployError
 from chaos.core.events import Claim
 from cluster.system import Removal
 from cluster.systems._shared.routing import Route, Served
-from cluster.systems.kafka import effects
 from cluster.systems.kafka import settings as settings_of
+from cluster.systems.kafka import settings_proof
 from cluster.systems.kafka.probe import KafkaProbe
 from cluster.systems.kafka.requests import Partition
 from cluster.systems.kafka.servers import route
@@ -166,7 +166,7 @@ def test_the_topic_must_have_its_settings_too():
         reader.int32()
         kind = reader.int8()
         topic = {"min__insync__replicas": "1", "unclean__leader__election__enable": "false"}
-        return configs(**(topic if kind == effects.OF_TOPIC else SHOWN))
+        return configs(**(topic if kind == settings_proof.OF_TOPIC else SHOWN))
 
     with pytest.raises(DeployError, match=re.escape("b1: topic.min.insync.replicas was set to 2 and is 1")):
         run({CONFIGS: answer}, prepared)

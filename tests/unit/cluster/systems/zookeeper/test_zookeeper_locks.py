@@ -8,7 +8,7 @@ from chaos.core.client import Definite, Indefinite
 from chaos.models.coordination.lock import F, Granted, Lease, Token, Written
 from cluster.systems.zookeeper import jute
 from cluster.systems.zookeeper.locks import HELD, NOT_OURS
-from cluster.systems.zookeeper.places import TOO_SHORT
+from cluster.systems.zookeeper.semaphore_recipe import TOO_SHORT
 
 PLACE, GUARDED = f"/{MARK}/locks/3", f"/{MARK}/guarded/3"
 NODE, OTHER = "0000000007", "0000000006"

@@ -7,7 +7,7 @@ from zookeeper_server import given, names, packed, stat
 
 from chaos.core.client import Definite, Indefinite
 from chaos.models.coordination.semaphore import F, Permit, Wanted
-from cluster.systems.zookeeper.places import TOO_SHORT
+from cluster.systems.zookeeper.semaphore_recipe import TOO_SHORT
 from cluster.systems.zookeeper.semaphores import NONE_FREE, NOT_OURS
 
 PLACE = f"/{MARK}/permits/3"

@@ -16,7 +16,7 @@ from nemesis.arming import arming_for, armings_of, launch_under
 from nemesis.faults.disks.diskfs.mounts import DISKS
 from nemesis.faults.fault import Scene
 from nemesis.faults.params import read
-from nemesis.faults.syscalls import arming, calls
+from nemesis.faults.syscalls import calls, supervised_start
 from nemesis.faults.syscalls.errnos import Errno, number_of
 from nemesis.faults.syscalls.syscall_delay import SyscallDelay, SyscallDelayParams
 from nemesis.faults.syscalls.syscall_error import SyscallError, SyscallErrorParams
@@ -27,7 +27,7 @@ from nemesis.targets.topology import Topology
 
 SPECS = [NodeSpec(name=name, role="broker") for name in ("b1", "b2", "b3")]
 TOPOLOGY = Topology.of(SPECS, {"broker": "replica"}, subjects_of(SPECS))
-SOURCE = (Path(arming.__file__).parent / "supervisor" / "calls.c").read_text()
+SOURCE = (Path(supervised_start.__file__).parent / "supervisor" / "calls.c").read_text()
 LAUNCH = Launch(argv=("server", "-v"), env={}, files={}, ready_pattern="", logs=(), data=())
 
 
@@ -105,7 +105,7 @@ def test_one_filter_asks_for_the_calls_of_all_planned_faults():
     armings = armings_of(planned)
     assert sorted(map(sorted, armings.values())) == [["broker", "controller"], ["broker", "controller"]]
     started = launch_under([DISKS, *armings], LAUNCH, "/home/b1")
-    head = ("/home/b1/.chaos-supervisor", "run", arming.socket_of("/home/b1"), "node")
+    head = ("/home/b1/.chaos-supervisor", "run", supervised_start.socket_of("/home/b1"), "node")
     assert started.argv == (*head, "fdatasync+rename+renameat+renameat2", "server", "-v")
     assert launch_under([DISKS], LAUNCH, "/home/b1") == LAUNCH
 

@@ -12,7 +12,7 @@ import pytest
 from chaos.core.clock import Deadline
 from cluster.network.connection_matrix import Tried
 from nemesis.faults.connections import port_exhaustion
-from nemesis.faults.links import kept_change_program, mtu
+from nemesis.faults.links import kernel_change_program, mtu
 from nemesis.faults.links.mtu import Sizes
 from nemesis.faults.registry import faults
 from nemesis.targets.grudge import all_links, links
@@ -82,7 +82,7 @@ def test_routes_and_hardware_addresses_are_of_one_way_among_nodes():
 
 def keep(folder: Path, put, back):
     orders = {"put": put, "back": back, "home": str(folder), "pid_file": str(folder / "kept.pid")}
-    argv = [sys.executable, "-I", "-S", kept_change_program.__file__, json.dumps(orders)]
+    argv = [sys.executable, "-I", "-S", kernel_change_program.__file__, json.dumps(orders)]
     return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
 
 

@@ -1,6 +1,6 @@
 """What faults share that change something in the kernel of hosts: routes, neighbours, an interface, ephemeral ports.
 
-A program on each host makes the change and keeps it (``kept_change_program.py``). It takes it back when the fault is
+A program on each host makes the change and keeps it (``kernel_change_program.py``). It takes it back when the fault is
 healed, and by itself on a machine whose harness is gone; hosts in namespaces and containers end with theirs. How a host
 was is remembered before, and compared after.
 """
@@ -16,14 +16,14 @@ from chaos.core.errors import ChaosError, DeployError
 from chaos.core.events import Evidence
 from cluster.host import Capability, Host
 from nemesis.faults.fault import Fact, Scene, look_then_act, on_each
-from nemesis.faults.links import kept_change_program
+from nemesis.faults.links import kernel_change_program
 from nemesis.faults.links.link_fault import LinkFault
 from nemesis.faults.programs import ACTION_TIMEOUT_S, Resident
 from nemesis.proof.evidence import both, each_node
 from nemesis.targets.grudge import Link, all_links
 
 KERNEL: Final = "kernel"
-_PROGRAM: Final = Path(kept_change_program.__file__)
+_PROGRAM: Final = Path(kernel_change_program.__file__)
 
 # $1 the host's address. Prints the device that has it.
 _DEVICE: Final = """\
@@ -39,7 +39,7 @@ class Change(msgspec.Struct, frozen=True):
     """A change of one host.
 
     ``put``: commands that make it. ``back``: commands that take it back, each fine to run again. ``hold_ports``: see
-    ``kept_change_program``.
+    ``kernel_change_program``.
     """
 
     put: tuple[Command, ...]

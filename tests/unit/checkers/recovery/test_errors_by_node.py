@@ -8,8 +8,8 @@ import pytest
 from chaos.core.series import REFUSED, REFUSED_WORD
 from chaos.testing.history_files import ORIGIN_NS, write_run_folder
 from chaos.testing.history_literal import Expected, FaultLiteral, HistoryLiteral, OpLiteral, RunLiteral, Sends
-from checkers.engine import local
-from checkers.recovery.refusals import MOST, NONE, OTHERS, Met, Seen, _bounded
+from checkers.engine import local_engine
+from checkers.recovery.errors_by_node import MOST, NONE, OTHERS, Met, Seen, _bounded
 
 NS = 1_000_000_000
 NOT_MASTER, TOO_FEW, FULL = "rejected: not-master", "rejected: too-few-in-sync", "rejected: busy"
@@ -31,7 +31,7 @@ def judged(tmp_path, *ops, refusals=REFUSALS, faults=(), keys=1):
         expect=Expected(valid=True),
     )
     write_run_folder(literal, tmp_path / "run")
-    return local.judged(tmp_path / "run")
+    return local_engine.judged(tmp_path / "run")
 
 
 OPS = (

@@ -17,8 +17,8 @@ from typing import Any, Final, Self
 import pyarrow as pa
 
 from chaos.core import progress
+from spark_checkers.failure_reasons import cause
 from spark_checkers.masters import ATTEMPTS
-from spark_checkers.reasons import cause
 from spark_checkers.session import executors, session, shipped
 from spark_checkers.shipping import tasks_body
 from spark_checkers.tasks import ANSWERS, Failed

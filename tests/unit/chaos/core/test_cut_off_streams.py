@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from log_ops import gave, placed, reading, sending
 
+from chaos.core.cut_off_streams import Sealed, seal
 from chaos.core.errors import HistoryError
 from chaos.core.history import read_stream
 from chaos.core.op import Completion, Invocation, Type
 from chaos.core.recorder import OP_SIZE, Recorder
-from chaos.core.sealing import Sealed, seal
 from chaos.models.log.model import LOG
 from chaos.models.log.words import F
 from chaos.models.registry import model_named

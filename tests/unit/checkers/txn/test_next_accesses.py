@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from chaos.formats.operations import NEVER
-from checkers.txn.next_touches import next_touches
+from checkers.txn.next_accesses import next_accesses
 
 
 class Made:
@@ -33,9 +33,9 @@ class Made:
         self.transaction = np.array([at for at, row in enumerate(rows) for _ in row[3]], dtype=np.int64)
         self.key = np.array([key for row in rows for key in row[3]], dtype=np.int64)
 
-    def next_touches(self) -> list[tuple[int, int]]:
+    def next_accesses(self) -> list[tuple[int, int]]:
         columns = (self.invoke, self.complete, self.over, self.happened, self.transaction, self.key)
-        return sorted(zip(*(column.tolist() for column in next_touches(*columns)), strict=True))
+        return sorted(zip(*(column.tolist() for column in next_accesses(*columns)), strict=True))
 
     def follows(self, a: int, b: int) -> bool:
         """Whether b began when a was over, and nothing began and was over between the two."""
@@ -64,7 +64,7 @@ def test_the_pairs_are_those_that_a_search_finds(first):
     found = 0
     for seed in range(first, first + 100):
         made = Made(seed)
-        pairs = made.next_touches()
+        pairs = made.next_accesses()
         assert pairs == sorted(set(made.searched())), seed
         found += len(pairs)
     assert found > 1000
@@ -74,7 +74,7 @@ def test_a_touch_beside_which_nothing_else_was_over_hides_those_before_it():
     """Three transactions one after the other on one key: the first leads to the second, and not to the third."""
     row = np.arange(3)
     every = np.ones(3, dtype=np.bool_)
-    pairs = next_touches(row * 10, row * 10 + 5, every, every, row, np.zeros(3, dtype=np.int64))
+    pairs = next_accesses(row * 10, row * 10 + 5, every, every, row, np.zeros(3, dtype=np.int64))
     assert list(zip(*(column.tolist() for column in pairs), strict=True)) == [(0, 1), (1, 2)]
 
 
@@ -82,5 +82,5 @@ def test_a_transaction_of_other_keys_leads_around_a_touch():
     """The same, with one beside the second that begins when the first is over and is over before the third begins."""
     invoke, complete = np.array([0, 6, 10, 20]), np.array([5, 18, 15, 25])
     every = np.ones(4, dtype=np.bool_)
-    pairs = next_touches(invoke, complete, every, every, np.array([0, 2, 3]), np.zeros(3, dtype=np.int64))
+    pairs = next_accesses(invoke, complete, every, every, np.array([0, 2, 3]), np.zeros(3, dtype=np.int64))
     assert sorted(zip(*(column.tolist() for column in pairs), strict=True)) == [(0, 1), (0, 2), (1, 2)]

@@ -1,6 +1,6 @@
 """The program that changes something in a host's kernel, and takes it back when it is asked to or its harness is gone.
 
-Plain standard library, fed to ``python3 -I -S -`` by ``nemesis.faults.links.kept_change``; its one argument is JSON::
+Plain standard library, fed to ``python3 -I -S -`` by ``nemesis.faults.links.kernel_change``; its one argument is JSON::
 
     {"put": [["ip", "link", "set", …], …], "back": [[…], …], "home": "…", "pid_file": "…", "hold_ports": 0}
                                                                           -> "ready", and goes on in the background

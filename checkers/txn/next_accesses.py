@@ -120,7 +120,7 @@ class _Key:
         return _NEVER
 
 
-def next_touches(invoke: Ints, complete: Ints, over: Mask, happened: Mask, transaction: Ints, key: Ints) -> Pairs:
+def next_accesses(invoke: Ints, complete: Ints, over: Mask, happened: Mask, transaction: Ints, key: Ints) -> Pairs:
     """Touches of one key, one over before the other begins, and a way in real time without a third between them.
 
     Args:

@@ -5,10 +5,10 @@ import threading
 
 from repository import HISTORIES
 
-from chaos.cli.bar import LINE_EVERY_S, SHOWN_AFTER_S, Bar, line
+from chaos.cli.progress_bar import LINE_EVERY_S, SHOWN_AFTER_S, Bar, line
 from chaos.core import progress
 from chaos.testing.history_files import load_history, write_run_folder
-from checkers.engine import local
+from checkers.engine import local_engine
 
 
 class Terminal(io.StringIO):
@@ -64,7 +64,7 @@ def test_what_has_no_pieces_is_named():
 
 def test_its_thread_ends_with_the_check_whatever_the_stream_does(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr("chaos.cli.bar.SHOWN_AFTER_S", 0.0)
+    monkeypatch.setattr("chaos.cli.progress_bar.SHOWN_AFTER_S", 0.0)
     before = set(threading.enumerate())
     for stream in (Terminal(), Closed()):
         with Bar(stream) as bar, progress.listening(bar):
@@ -77,7 +77,7 @@ def test_the_local_engine_tells_of_streams_and_queues(tmp_path):
     write_run_folder(load_history(HISTORIES / "queues-have-their-own-order.yaml"), tmp_path / "run")
     heard = []
     with progress.listening(lambda *said: heard.append(said)):
-        local.judged(tmp_path / "run")
+        local_engine.judged(tmp_path / "run")
     queues = [said for said in heard if said[0] == "groups of queues"]
     assert {said[0] for said in heard} == {"streams", "groups of queues"}
     assert [done for _, done, _ in queues] == list(range(len(queues)))

@@ -1,4 +1,4 @@
-"""``chaos run`` as one readable recipe: deploy, load, break, heal, final phases, check, report.
+"""``chaos run`` phase by phase: deploy, load, break, heal, final phases, check, report.
 
 Undo is a stack: each phase pushes its undo, and leaving for any reason pops it. The first interrupt
 stops the load and the faults but still heals, reads, checks and reports; the second heals and
@@ -18,7 +18,7 @@ from chaos.core.events import Note
 from chaos.core.manifest import write_manifest
 from chaos.core.verdict import Results, exit_code
 from chaos.options.experiment import Experiment
-from chaos.options.tested import system_of
+from chaos.options.system_under_test import system_of
 from chaos.run.deploy import Deployed, bring_up, prepare, remove_names, start_observer
 from chaos.run.judging import check_engine, start_early
 from chaos.run.state import RunState

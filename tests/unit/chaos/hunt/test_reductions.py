@@ -4,11 +4,11 @@ import msgspec
 import pytest
 
 from chaos.hunt.candidate import Candidate, experiment_for, last_end_s
-from chaos.hunt.reduce import LEAST_RATE, fewer_targets_of, smaller
+from chaos.hunt.reductions import LEAST_RATE, fewer_targets_of, smaller
 from chaos.options.experiment import as_yaml
 from chaos.options.planning import drawn
 from chaos.options.resolve import experiment_of
-from chaos.options.tested import system_of
+from chaos.options.system_under_test import system_of
 from cluster.leaders import subjects_of
 from nemesis.plan.choose_targets import choose
 from nemesis.plan.plan_file import read_plan, write_plan

@@ -6,9 +6,9 @@ from rocketmq_view import SYSTEM, view_of
 
 from chaos.core.client import Definite
 from chaos.core.errors import DeployError
-from cluster.systems.rocketmq import config, effects
-from cluster.systems.rocketmq.effects import Shown
+from cluster.systems.rocketmq import config, settings_proof
 from cluster.systems.rocketmq.protocol import Answer, ProtocolError, Request
+from cluster.systems.rocketmq.settings_proof import Shown
 
 
 def answer(body=b"", code=0):
@@ -20,8 +20,8 @@ def started(view, pool=None):
     out = {}
     for node in view.nodes:
         conf = SYSTEM.launch(node, f"/nodes/{node.name}", "/artefacts", view).files["node.conf"]
-        for question in effects.questions(node, view):
-            shown = effects.parse_config(answer(conf))
+        for question in settings_proof.questions(node, view):
+            shown = settings_proof.parse_config(answer(conf))
             out.setdefault(node.name, {})[question.component] = Shown(shown, pool)
     return out
 
@@ -40,7 +40,7 @@ def started(view, pool=None):
 )
 def test_nodes_that_took_everything(given):
     view = view_of(**given)
-    text, data = effects.concluded(started(view, pool=False), view)
+    text, data = settings_proof.concluded(started(view, pool=False), view)
     assert text.endswith(f"on {len(view.nodes)} nodes")
     assert int(text.split()[0]) > 25 * len(view.of_role("broker"))
     assert not data["warning"]
@@ -66,7 +66,7 @@ def test_a_setting_that_is_not_in_effect(node, component, key, found, says):
     values.pop(key)
     shown[node][component] = Shown(values | ({} if found is None else {key: found}), None)
     with pytest.raises(DeployError) as caught:
-        effects.concluded(shown, view)
+        settings_proof.concluded(shown, view)
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -77,7 +77,7 @@ def test_several_are_counted():
     for name in ("b1", "b2", "b3"):
         shown[name]["broker"] = Shown({**shown[name]["broker"].values, "minInSyncReplicas": "1"}, None)
     with pytest.raises(DeployError, match=r"b1: minInSyncReplicas .* \(and 2 more\)"):
-        effects.concluded(shown, view)
+        settings_proof.concluded(shown, view)
 
 
 def test_what_a_node_changes_by_itself_is_no_difference():
@@ -85,22 +85,22 @@ def test_what_a_node_changes_by_itself_is_no_difference():
     shown = started(view)
     moved = {"brokerId": "0", "brokerRole": "SYNC_MASTER"}
     shown["b2"]["broker"] = Shown({**shown["b2"]["broker"].values, **moved}, None)
-    _, data = effects.concluded(shown, view)
+    _, data = settings_proof.concluded(shown, view)
     assert data["switches"]["brokerRole"] == {"b1": "SLAVE", "b2": "SYNC_MASTER", "b3": "SLAVE"}
 
 
 @pytest.mark.parametrize(("set_to", "shown"), [("0.50", "0.5"), ("007", "7"), ("true", "true")])
 def test_numbers_are_compared_as_numbers(set_to, shown):
-    assert effects.differences("b1", {"key": set_to}, {"key": shown}) == []
+    assert settings_proof.differences("b1", {"key": set_to}, {"key": shown}) == []
 
 
 def test_a_pool_that_is_not_there_is_said():
     view = view_of(transientStorePoolEnable="true")
-    text, data = effects.concluded(started(view, pool=True), view)
+    text, data = settings_proof.concluded(started(view, pool=True), view)
     assert (data["without_effect"], data["unsafe"]) == ({}, "broker.transientStorePoolEnable=true")
     assert text.endswith("transientStorePoolEnable=true gives safety up, and no loss is excused by that")
     assert data["warning"]
-    text, data = effects.concluded(started(view, pool=False), view)
+    text, data = settings_proof.concluded(started(view, pool=False), view)
     assert "broker.transientStorePoolEnable has no effect: b1, b2, b3" in text
     assert data["warning"]
 
@@ -110,12 +110,12 @@ def test_slaves_of_a_classic_master_have_no_pool():
     shown = started(view, pool=True)
     for name in ("b2", "b3"):
         shown[name]["broker"] = Shown(shown[name]["broker"].values, pool=False)
-    assert "b2, b3: a slave has no pool of buffers" in effects.concluded(shown, view)[0]
+    assert "b2, b3: a slave has no pool of buffers" in settings_proof.concluded(shown, view)[0]
 
 
 def test_a_switch_that_its_mode_ignores_is_said():
     view = view_of(cluster__mode="master-slave", minInSyncReplicas="2")
-    text, data = effects.concluded(started(view), view)
+    text, data = settings_proof.concluded(started(view), view)
     assert "broker.minInSyncReplicas has no effect: only controller mode" in text
     assert data["warning"]
 
@@ -123,7 +123,7 @@ def test_a_switch_that_its_mode_ignores_is_said():
 def test_a_controller_inside_a_name_server_is_asked_twice():
     view = view_of(cluster__controllerIn="namesrv")
     node = view.of_role("controller")[0]
-    assert [question.code for question in effects.questions(node, view)] == [
+    assert [question.code for question in settings_proof.questions(node, view)] == [
         Request.GET_NAMESRV_CONFIG,
         Request.GET_CONTROLLER_CONFIG,
     ]
@@ -131,20 +131,20 @@ def test_a_controller_inside_a_name_server_is_asked_twice():
 
 
 def test_a_configuration_that_is_refused_or_no_text():
-    assert effects.parse_config(answer(b"a=1\nb = x=y \nnothing\n")) == {"a": "1", "b": "x=y"}
+    assert settings_proof.parse_config(answer(b"a=1\nb = x=y \nnothing\n")) == {"a": "1", "b": "x=y"}
     with pytest.raises(Definite):
-        effects.parse_config(answer(b"", 1))
+        settings_proof.parse_config(answer(b"", 1))
     with pytest.raises(ProtocolError):
-        effects.parse_config(answer(b"\xff\xfe"))
+        settings_proof.parse_config(answer(b"\xff\xfe"))
 
 
 @pytest.mark.parametrize(("left", "pool"), [("5", True), ("0", True), (str(2**31 - 1), False)])
 def test_pool(left, pool):
     body = msgspec.json.encode({"table": {"remainTransientStoreBufferNumbs": left}})
-    assert effects.parse_pool(answer(body)) is pool
+    assert settings_proof.parse_pool(answer(body)) is pool
 
 
 @pytest.mark.parametrize("body", [b"{}", b"[]", b'{"table":{}}'])
 def test_runtime_information_that_does_not_parse(body):
     with pytest.raises(ProtocolError):
-        effects.parse_pool(answer(body))
+        settings_proof.parse_pool(answer(body))
