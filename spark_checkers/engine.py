@@ -18,7 +18,7 @@ from chaos.core.errors import ChaosError
 from chaos.core.storage_path import Place
 from chaos.core.verdict import Results
 from checkers.engine.installed_checks import Panel, panel
-from checkers.engine.judge import Judged, Part, conclude, together
+from checkers.engine.judge import Judged, Part, conclude, merge_parts
 from checkers.engine.local import Duty
 from checkers.history.check_input import Context
 from checkers.history.folder_integrity import Evidence, context_of, evidence_of
@@ -145,7 +145,7 @@ def _judged(each: Sequence[Evidence], only: tuple[str, ...], note: str) -> list[
             if failed is not None:
                 raise error_of(failed)
             assert isinstance(found, tuple)
-            part = together((part for part in own if isinstance(part, Part)), panels[i].examiners())
+            part = merge_parts((part for part in own if isinstance(part, Part)), panels[i].examiners())
             out.append(conclude(part, found[0], panels[i], "spark", note))
         except ChaosError as error:
             out.append(error)

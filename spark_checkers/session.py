@@ -1,8 +1,8 @@
 """One quiet Spark session per process, started in the background if asked early.
 
-On this machine or on a cluster (``aim``). The JVM writes its chatter into an unnamed file, listens on the loopback
-address only unless executors are elsewhere, shows no web page and ends with this process, also by kill -9 (its
-standard input closes). The module refuses to start without a Java of at least 17, and to wait without a deadline.
+On this machine or on a cluster (``set_master``). The JVM writes its chatter into an unnamed file, listens on the
+loopback address only unless executors are elsewhere, shows no web page and ends with this process, also by kill -9
+(its standard input closes). It needs a Java of at least 17, and every wait has a deadline.
 """
 
 import os
@@ -82,7 +82,7 @@ def missing() -> str | None:
     return None
 
 
-def aim(where: Where) -> None:
+def set_master(where: Where) -> None:
     """Say where the session of this process is to run; one that runs elsewhere ends.
 
     Raises:

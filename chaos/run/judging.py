@@ -53,7 +53,7 @@ def _session() -> Any:
     return sys.modules.get("spark_checkers.session")
 
 
-def aim(engine: str, master: str | None, driver_host: str | None) -> str:
+def choose_engine(engine: str, master: str | None, driver_host: str | None) -> str:
     """Say where Spark runs; the engine that follows from it.
 
     Args:
@@ -75,7 +75,7 @@ def aim(engine: str, master: str | None, driver_host: str | None) -> str:
     from spark_checkers import session
     from spark_checkers.masters import Where
 
-    session.aim(Where() if master is None else Where(master, driver_host or ""))
+    session.set_master(Where() if master is None else Where(master, driver_host or ""))
     return engine if master is None else "spark"
 
 

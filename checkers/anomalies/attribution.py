@@ -132,7 +132,7 @@ def reign_words(reign: Reign, context: Context) -> str:
     return f"{reign.word} of {word} {reign.epoch}"
 
 
-def standing(context: Context, node: str, at_ns: int, *, leads: bool, subject: str | None = None) -> str:
+def role_at(context: Context, node: str, at_ns: int, *, leads: bool, subject: str | None = None) -> str:
     """``master of epoch 3`` or ``slave``, as far as observers heard it; empty if they did not.
 
     Args:
@@ -156,7 +156,7 @@ def standing(context: Context, node: str, at_ns: int, *, leads: bool, subject: s
 class Actor(NamedTuple):
     """A node at a time, in words.
 
-    ``plain`` is its name and standing ("b2, master of epoch 3"), ``words`` the same with the fault, each
+    ``plain`` is its name and role ("b2, master of epoch 3"), ``words`` the same with the fault, each
     without a comma behind. ``fault`` is the fault's number. ``then``: of messages that it lost later, the fault that
     was not in force when it did what is told, as the end of a sentence about that; else empty.
     """
@@ -194,8 +194,8 @@ def actor(
     later: bool = False,
     subject: str | None = None,
 ) -> Actor:
-    """Who did something that ended at ``at_ns`` and began at ``since_ns``; see ``standing`` and ``blamed``."""
-    stands = standing(context, node, at_ns, leads=leads, subject=subject)
+    """Who did something that ended at ``at_ns`` and began at ``since_ns``; see ``role_at`` and ``blamed``."""
+    stands = role_at(context, node, at_ns, leads=leads, subject=subject)
     plain = f"{node}, {stands}" if stands else node
     blame = blamed(context, node, at_ns if since_ns is None else since_ns, at_ns, later=later)
     if blame is None:

@@ -174,7 +174,7 @@ def node_name(context: Context, node: int) -> str:
     return context.run.nodes[node].name if 0 <= node < len(context.run.nodes) else NO_NODE
 
 
-def told(shard: QueueShard, context: Context, op: int, around: int | None = None) -> dict[str, Any]:
+def describe_operation(shard: QueueShard, context: Context, op: int, around: int | None = None) -> dict[str, Any]:
     """One operation in words: names for numbers, seconds since the load began for times.
 
     Args:

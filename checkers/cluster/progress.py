@@ -23,11 +23,11 @@ from checkers.anomalies.findings import (
     added,
     concluded,
     counted,
+    describe_operation,
     examples,
     findings,
     node_name,
     seconds_text,
-    told,
 )
 from checkers.history.check import OfEachKey
 from checkers.history.check_input import Context, QueueShard
@@ -144,7 +144,7 @@ def _example(shard: QueueShard, context: Context, sent: Sent, one: Silence) -> E
         node=node,
         at_ns=start_ns,
         fault=one.fault.id,
-        ops=tuple(told(shard, context, op) for op in (int(sent.ops[one.send]), ender) if op >= 0),
+        ops=tuple(describe_operation(shard, context, op) for op in (int(sent.ops[one.send]), ender) if op >= 0),
     )
 
 

@@ -21,12 +21,12 @@ from checkers.anomalies.findings import (
     Findings,
     concluded,
     counted,
+    describe_operation,
     examples,
     findings,
     merged,
     ranges_of,
     seconds_text,
-    told,
 )
 from checkers.history.check import OfEachKey
 from checkers.history.check_input import Context, QueueShard
@@ -90,7 +90,10 @@ class EarlyKernel(OfEachKey):
                     key=shard.key,
                     offset=offset,
                     value=log.value(vid),
-                    ops=(told(shard, context, send), told(shard, context, read, around=offset)),
+                    ops=(
+                        describe_operation(shard, context, send),
+                        describe_operation(shard, context, read, around=offset),
+                    ),
                 )
 
         found = findings(

@@ -18,13 +18,13 @@ from checkers.anomalies.findings import (
     Findings,
     added,
     concluded,
+    describe_operation,
     examples,
     findings,
     node_name,
     numbers,
     ranges_of,
     seconds_text,
-    told,
 )
 from checkers.consumers.lost_commits import NOBODY, finding_of, lost_commits
 from checkers.history.check import OfEachKey
@@ -90,7 +90,7 @@ def _undelivered_example(shard: QueueShard, context: Context, vid: int, final: i
         key=shard.key,
         offset=offset,
         value=log.value(vid),
-        ops=tuple(told(shard, context, op, around=offset) for op in shown),
+        ops=tuple(describe_operation(shard, context, op, around=offset) for op in shown),
     )
 
 

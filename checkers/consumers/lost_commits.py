@@ -16,7 +16,7 @@ from chaos.core.verdict import Example
 from chaos.models.log.words import F
 from checkers.anomalies.attribution import actor_of, when
 from checkers.anomalies.failover import failed_over
-from checkers.anomalies.findings import Finding, examples, node_name, ranges_of, told
+from checkers.anomalies.findings import Finding, describe_operation, examples, node_name, ranges_of
 from checkers.consumers.commit_register import Reads, Writes, impossible_reads
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, Mask
@@ -161,7 +161,7 @@ def _example(shard: QueueShard, context: Context, read: int, shown: int, writer:
         f"at {when(shard, context, read)} {who.subject} answered that the group {said} queue {shard.key}, {why}",
         key=shard.key,
         offset=passed_by,
-        ops=tuple(told(shard, context, op) for op in ops),
+        ops=tuple(describe_operation(shard, context, op) for op in ops),
     )
 
 

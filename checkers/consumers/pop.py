@@ -26,13 +26,13 @@ from checkers.anomalies.findings import (
     Findings,
     added,
     concluded,
+    describe_operation,
     examples,
     findings,
     node_name,
     numbers,
     ranges_of,
     seconds_text,
-    told,
 )
 from checkers.consumers.pop_leases import NOBODY, Leases
 from checkers.consumers.pop_strays import strays
@@ -174,7 +174,7 @@ def _undelivered_example(queue: _Queue, vid: int) -> Example:
         key=shard.key,
         offset=offset,
         value=log.value(vid),
-        ops=(told(shard, context, send), told(shard, context, queue.last)),
+        ops=(describe_operation(shard, context, send), describe_operation(shard, context, queue.last)),
     )
 
 
@@ -194,7 +194,7 @@ def _never_example(queue: _Queue, vid: int) -> Example:
         key=shard.key,
         offset=offset if offset >= 0 else None,
         value=log.value(vid),
-        ops=(told(shard, context, op), told(shard, context, queue.last)),
+        ops=(describe_operation(shard, context, op), describe_operation(shard, context, queue.last)),
     )
 
 
@@ -225,7 +225,7 @@ def _again_example(queue: _Queue, row: int, before: int, *, excused: bool, acked
         offset=offset if offset >= 0 else None,
         value=log.value(vid),
         excused=excused,
-        ops=tuple(told(shard, context, one) for one in shown),
+        ops=tuple(describe_operation(shard, context, one) for one in shown),
     )
 
 

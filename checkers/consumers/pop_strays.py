@@ -11,7 +11,7 @@ import numpy as np
 from chaos.core.op import Type
 from chaos.core.verdict import Example
 from checkers.anomalies.attribution import actor_of, when
-from checkers.anomalies.findings import Finding, examples, findings, told
+from checkers.anomalies.findings import Finding, describe_operation, examples, findings
 from checkers.consumers.pop_leases import Leases
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, Mask
@@ -41,7 +41,7 @@ def strays(shard: QueueShard, context: Context, leases: Leases) -> dict[str, Fin
                     f"of queue {shard.key} with {value or 'a record'}{what}",
                     key=shard.key,
                     value=value,
-                    ops=(told(shard, context, op),),
+                    ops=(describe_operation(shard, context, op),),
                 )
 
         return Finding(count=len(rows), examples=examples(told_of()))

@@ -27,7 +27,7 @@ from checkers.history.timeline import FaultSpan
 from checkers.history.words import words_of
 from checkers.recovery.operation_kinds import KindsKernel, KindsSummary, kind_results
 from checkers.recovery.refusals import ErrorsKernel
-from checkers.recovery.rpo import RpoSummary, Toll
+from checkers.recovery.rpo import FaultLoss, RpoSummary
 from checkers.recovery.rto import RtoKernel, RtoSummary
 from checkers.recovery.series import SeriesKernel
 from checkers.recovery.service import ServiceKernel, ServiceSummary, availability, latencies, steady
@@ -80,7 +80,7 @@ def examine(shard: QueueShard, context: Context, examiners: Iterable[Examiner[An
     return Part(summaries, took_s)
 
 
-def together(parts: Iterable[Part], examiners: Sequence[Examiner[Any]]) -> Part | None:
+def merge_parts(parts: Iterable[Part], examiners: Sequence[Examiner[Any]]) -> Part | None:
     """One part of several, in their order; None of none. No more than two are held at a time."""
     total: Part | None = None
     for part in parts:
@@ -131,7 +131,7 @@ def _fault(
 
 
 def fault_result(
-    span: FaultSpan, times: RtoSummary, toll: Toll | None, steadied: Steady | None, context: Context
+    span: FaultSpan, times: RtoSummary, toll: FaultLoss | None, steadied: Steady | None, context: Context
 ) -> FaultResult:
     """The row of one fault: its life, what it stopped and what it cost."""
     injected = span.inject_ns is not None

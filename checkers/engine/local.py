@@ -24,7 +24,7 @@ from chaos.core.memory import keep_freed
 from chaos.core.storage_path import Place, Remote, of_each
 from chaos.core.verdict import Results
 from checkers.engine.installed_checks import Panel, instance, panel
-from checkers.engine.judge import Judged, Part, conclude, examine, together
+from checkers.engine.judge import Judged, Part, conclude, examine, merge_parts
 from checkers.engine.results_files import written
 from checkers.history.check_input import Context
 from checkers.history.folder_integrity import context_of, evidence_of
@@ -89,7 +89,7 @@ def examined(history: Place, duty: Duty, keys: Sequence[int]) -> Part:
     tables = _tables(history, duty.judging, duty.context)
     examiners = [instance(place) for place in duty.places]
     shards = (load_shard(tables, key, lazily=duty.lazily) for key in keys)
-    part = together((examine(shard, duty.context, examiners) for shard in shards), examiners)
+    part = merge_parts((examine(shard, duty.context, examiners) for shard in shards), examiners)
     assert part is not None, "a group has a queue"
     return part
 
@@ -134,7 +134,7 @@ def judged(folder: Place, note: str = "", only: Collection[str] = ()) -> Judged:
     else:
         parts = map(examine_group, groups)
     told = progress.as_made("groups of queues", parts, len(groups))
-    return conclude(together(told, judges.examiners()), context, judges, "local", note)
+    return conclude(merge_parts(told, judges.examiners()), context, judges, "local", note)
 
 
 def judge(folder: Path, note: str = "") -> Results:

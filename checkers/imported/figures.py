@@ -20,7 +20,7 @@ from checkers.engine.judge import fault_result
 from checkers.history.check_input import Context
 from checkers.history.columns import Ints
 from checkers.history.timeline import Timeline
-from checkers.imported.empty_run import nowhere
+from checkers.imported.empty_run import empty_run_info
 from checkers.imported.faults import Faults, faults_of
 from checkers.imported.load import EVERYWHERE, Doings, Given, Load
 from checkers.recovery.histogram import BUCKETS, bucket_of, quantile
@@ -159,7 +159,7 @@ def _context(load: Load, faults: Faults, seconds: float, span: tuple[int, int]) 
     rate = every / seconds if seconds > 0 else 0.0
     by_queue = {part.f for part in load.parts if part.key != EVERYWHERE}
     shares = {f: count / every * (1 if f in by_queue else max(1, queues)) for f, count in kinds.items() if count}
-    run = nowhere(queues, rate=rate, mix=shares)  # a kind that knows of no queues has its whole rate on each
+    run = empty_run_info(queues, rate=rate, mix=shares)  # a kind that knows of no queues has its whole rate on each
     timeline = Timeline(
         origin_ns=span[0],
         end_ns=span[1],

@@ -21,7 +21,7 @@ from checkers.imported.results import results
 from checkers.kafka.check import KafkaVerdict, check
 from checkers.kafka.losses import losses
 from checkers.kafka.names import STANDS
-from checkers.kafka.report import EXAMPLES, told
+from checkers.kafka.report import EXAMPLES, anomalies_of
 from checkers.kafka.rows import Records
 
 _NOBODY: Final = np.empty(0, dtype=np.int64)
@@ -61,7 +61,7 @@ def may_be_undone(verdict: KafkaVerdict, missing: Missing) -> frozenset[str]:
 
 def told_of(verdict: KafkaVerdict, history: KafkaHistory, question: Question, engine: str) -> Results:
     """A verdict in the shape of ``results.json``."""
-    anomalies = told(verdict, history.columns, sub_via=question.sub_via, ww_deps=question.ww_deps)
+    anomalies = anomalies_of(verdict, history.columns, sub_via=question.sub_via, ww_deps=question.ww_deps)
     records = Records(history.columns)
     acked, proof = losses(records) if "lost-write" in anomalies else (_NOBODY, _NOBODY)
     time_ns = records.time_ns

@@ -32,7 +32,7 @@ from checkers.kafka.case_counts import Cases
 from checkers.kafka.per_log import Options, Summary
 from checkers.kafka.report import EXAMPLES
 from checkers.kafka.rows import Records
-from checkers.kafka.subset import Apart, Spread, Whole
+from checkers.kafka.subset import LogSubset, Spread, Whole
 
 
 class ReadPart(msgspec.Struct, frozen=True):
@@ -147,7 +147,7 @@ def _mapped(path: Path) -> npt.NDArray[Any]:
         return np.asarray(np.load(path))
 
 
-def _apart(parts: Sequence[ReadPart], paired: Paired, group: Sequence[int]) -> Apart:
+def _apart(parts: Sequence[ReadPart], paired: Paired, group: Sequence[int]) -> LogSubset:
     keys = {at: key for at, key in enumerate(_keys(parts)) if bucket_of(key) in group}
     ids = {(type(key), key): at for at, key in keys.items()}
     of_parts: list[list[Any]] = []
@@ -167,7 +167,7 @@ def _apart(parts: Sequence[ReadPart], paired: Paired, group: Sequence[int]) -> A
         ]
         of_parts.append([column[named] for column in told])
     *columns, place = [np.concatenate(column) for column in zip(*of_parts, strict=True)]
-    return Apart(_whole(paired), Mops(*columns), place, keys)
+    return LogSubset(_whole(paired), Mops(*columns), place, keys)
 
 
 MESSAGES: Final = 1_000_000

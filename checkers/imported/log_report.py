@@ -132,7 +132,7 @@ def _smallest(name: str, example: Example, log: Log) -> list[Operation] | None:
     return None
 
 
-def told(name: str, finding: Finding, logs: Sequence[Log]) -> tuple[Example, ...]:
+def examples_of(name: str, finding: Finding, logs: Sequence[Log]) -> tuple[Example, ...]:
     """The examples of an anomaly, the first with the smallest sub-history that shows it.
 
     Args:

@@ -21,10 +21,10 @@ from chaos.models.log.words import F
 from checkers.anomalies.findings import Findings, anomaly, counted, merged, validity
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.timeline import timeline_of
-from checkers.imported.empty_run import nowhere
+from checkers.imported.empty_run import empty_run_info
 from checkers.imported.figures import figures
 from checkers.imported.load import of_operations
-from checkers.imported.log_report import Found, Log, told
+from checkers.imported.log_report import Found, Log, examples_of
 from checkers.imported.options import Question
 from checkers.imported.results import results
 from checkers.log.duplicates import DuplicatesKernel
@@ -204,7 +204,7 @@ def judge(path: Place, question: Question, engine: str) -> Results:
     by_key: dict[Any, tuple[Any, list[Operation]]] = {}
     for operation in operations.items:
         by_key.setdefault(frozen(operation.key), (operation.key, []))[1].append(operation)
-    run = nowhere(len(by_key))
+    run = empty_run_info(len(by_key))
     context = Context(run=run, streams=(), timeline=timeline_of([], run))
     logs: list[Log] = []
     whole: Findings | None = None
@@ -218,7 +218,7 @@ def judge(path: Place, question: Question, engine: str) -> Results:
         raise HistoryError(f"{path}: {error}") from error
     found_at_all = whole.found if whole is not None else {}
     anomalies: dict[str, Anomaly] = {
-        name: msgspec.structs.replace(anomaly(name, finding, context), examples=told(name, finding, logs))
+        name: msgspec.structs.replace(anomaly(name, finding, context), examples=examples_of(name, finding, logs))
         for name, finding in found_at_all.items()
     }
     return results(

@@ -126,7 +126,7 @@ def conclude(
         found["precommitted-read"] = CaseCounts(len(own), own if keep is None else own[:keep])
     there, reason = None, ""
     try:
-        there = graph_of(records, graph.together(summary.ww), graph.together(summary.wr), budget)
+        there = graph_of(records, graph.merge_edges(summary.ww), graph.merge_edges(summary.wr), budget)
     except OverBudgetError as over:
         reason = f"cycles were not looked for: {over.edges:,} dependencies between records, the budget is {budget:,}"
     strong = named(there, parts(there)) if there is not None else []

@@ -33,7 +33,7 @@ def none() -> Edges:
     return Edges(empty, empty, empty)
 
 
-def together(parts: list[Edges]) -> Edges:
+def merge_edges(parts: list[Edges]) -> Edges:
     """The edges of several logs."""
     if not parts:
         return none()

@@ -82,7 +82,7 @@ def _circle(case: Case) -> tuple[Edge, ...]:
     return tuple(Edge(before=a, after=b, kind=kind, reason=why) for a, b, kind, why in ends)
 
 
-def told(verdict: KafkaVerdict, columns: KafkaColumns, *, sub_via: Via, ww_deps: bool) -> dict[str, Anomaly]:
+def anomalies_of(verdict: KafkaVerdict, columns: KafkaColumns, *, sub_via: Via, ww_deps: bool) -> dict[str, Anomaly]:
     """All anomalies of a verdict with their examples.
 
     Args:

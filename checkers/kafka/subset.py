@@ -76,7 +76,7 @@ def unsure(records: Records, wide: Ints) -> bool:
     return bool((records.sends & (records.type == Type.INFO))[wide].any())
 
 
-class Apart:
+class LogSubset:
     """Some logs with the records that they need.
 
     Args:

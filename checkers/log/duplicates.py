@@ -9,7 +9,7 @@ from chaos.core.verdict import Example
 from chaos.models.log.words import F
 from checkers.anomalies.attribution import actor_of, when
 from checkers.anomalies.catalogue import named
-from checkers.anomalies.findings import Finding, Findings, examples, findings, ranges_of, told
+from checkers.anomalies.findings import Finding, Findings, describe_operation, examples, findings, ranges_of
 from checkers.anomalies.findings_check import FindingsCheck
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, Mask
@@ -57,8 +57,10 @@ class DuplicatesKernel(FindingsCheck):
                 at = offsets[vids == vid]
                 rows = np.flatnonzero(log.row_vid == vid)
                 shows = {int(log.row_offset[row]): int(log.row_op[row]) for row in rows[::-1]}
-                ops = [told(shard, context, int(log.sends[vid]))] if vid < len(log.sends) else []
-                ops += [told(shard, context, op, around=offset) for offset, op in sorted(shows.items())[:3]]
+                ops = [describe_operation(shard, context, int(log.sends[vid]))] if vid < len(log.sends) else []
+                ops += [
+                    describe_operation(shard, context, op, around=offset) for offset, op in sorted(shows.items())[:3]
+                ]
                 send = int(log.sends[vid]) if vid < len(log.sends) else -1
                 acked = send >= 0 and bool(log.told[vid])
                 if acked:

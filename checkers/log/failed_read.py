@@ -16,12 +16,12 @@ from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import (
     Finding,
     Findings,
+    describe_operation,
     examples,
     findings,
     node_name,
     ranges_of,
     seconds_text,
-    told,
 )
 from checkers.anomalies.findings_check import FindingsCheck
 from checkers.history.check_input import Context, QueueShard
@@ -72,7 +72,10 @@ class FailedReadKernel(FindingsCheck):
                     key=shard.key,
                     offset=offset,
                     value=log.value(vid),
-                    ops=(told(shard, context, send), told(shard, context, read, around=offset)),
+                    ops=(
+                        describe_operation(shard, context, send),
+                        describe_operation(shard, context, read, around=offset),
+                    ),
                 )
 
         places = log.row_offset[np.isin(log.row_vid, bad)] if len(bad) else bad

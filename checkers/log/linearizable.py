@@ -22,12 +22,12 @@ from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import (
     Finding,
     Findings,
+    describe_operation,
     examples,
     findings,
     node_name,
     ranges_of,
     seconds_text,
-    told,
 )
 from checkers.anomalies.findings_check import FindingsCheck
 from checkers.history.check_input import Context, QueueShard
@@ -198,7 +198,7 @@ def _reordered_example(shard: QueueShard, context: Context, send: int, place: in
         key=shard.key,
         offset=place,
         value=value,
-        ops=(told(shard, context, send), told(shard, context, witness, around=place)),
+        ops=(describe_operation(shard, context, send), describe_operation(shard, context, witness, around=place)),
     )
 
 
@@ -214,7 +214,7 @@ def _stale_example(shard: QueueShard, context: Context, read: int, end: int, wit
         offset=shown.offset,
         value=shown.value,
         excused=excused,
-        ops=(told(shard, context, read, around=end), told(shard, context, witness)),
+        ops=(describe_operation(shard, context, read, around=end), describe_operation(shard, context, witness)),
     )
 
 

@@ -18,7 +18,7 @@ from checkers.anomalies.attribution import (
     fault_words,
     newer_leader,
     reign_words,
-    standing,
+    role_at,
 )
 from checkers.anomalies.contradictions import contradiction
 from checkers.anomalies.findings import seconds_text
@@ -168,7 +168,7 @@ def _without(told: Told, context: Context) -> tuple[str, int, Reign | None] | No
 
 def _who(told: Told, context: Context) -> str:
     """The node that acknowledged the message, and what it was then: words that begin a sentence."""
-    stands = standing(context, told.it.node, told.it.acked_ns, leads=True, subject=told.subject)
+    stands = role_at(context, told.it.node, told.it.acked_ns, leads=True, subject=told.subject)
     return f"{told.it.node}, {stands}," if stands else told.it.node
 
 
@@ -178,7 +178,7 @@ def _missed(told: Told, context: Context) -> Clause | None:
     if without is None:
         return None
     node, at_ns, leads = without
-    as_what = standing(context, node, at_ns, leads=False) if leads is None else _since(leads, context)
+    as_what = role_at(context, node, at_ns, leads=False) if leads is None else _since(leads, context)
     blame = blamed(context, node, told.last_ack_ns, at_ns)
     words = ", ".join(filter(None, [node, as_what, fault_words(context, blame) if blame is not None else ""]))
     giver = _giver(told, context)

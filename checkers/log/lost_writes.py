@@ -22,13 +22,13 @@ from checkers.anomalies.findings import (
     added,
     concluded,
     counted,
+    describe_operation,
     examples,
     findings,
     incomplete,
     node_name,
     place_words,
     ranges_of,
-    told,
 )
 from checkers.history.check import Held, OfEachKey, Telling
 from checkers.history.check_input import Context, QueueShard
@@ -141,19 +141,19 @@ def _lost_example(shard: QueueShard, context: Context, vid: int) -> Example:
     log = shard.log
     op, offset = int(log.sends[vid]), int(log.place[vid])
     twice, other = others_at(log, np.array([vid]))
-    ops = [told(shard, context, op)]
+    ops = [describe_operation(shard, context, op)]
     fate = "no read that passes the offset returns it" if offset >= 0 else "no final read returned it"
     if len(twice):
         fate = f"offset {offset} holds {log.value(int(other[0]))}"
         if other[0] < len(log.sends):
             again = int(log.sends[other[0]])
-            ops.append(told(shard, context, again))
+            ops.append(describe_operation(shard, context, again))
             if log.type[again] == Type.OK:
                 fate += f", acknowledged by {node_name(context, int(log.node[again]))} at {when(shard, context, again)}"
     covering = log.passing(log.ok_reads, offset)
     after = covering[log.complete[covering] > log.complete[op]]
     if len(after):
-        ops.append(told(shard, context, int(after[np.argmin(log.complete[after])]), around=offset))
+        ops.append(describe_operation(shard, context, int(after[np.argmin(log.complete[after])]), around=offset))
     who = actor_of(shard, context, op, leads=True, later=True)
     return who.example(
         f"{who.subject} acknowledged {log.value(vid)} at {when(shard, context, op)} {place_words(offset, shard.key)}"
@@ -175,7 +175,7 @@ def _unseen_example(shard: QueueShard, context: Context, vid: int, why: str) -> 
         key=shard.key,
         offset=offset if offset >= 0 else None,
         value=log.value(vid),
-        ops=(told(shard, context, op),),
+        ops=(describe_operation(shard, context, op),),
     )
 
 

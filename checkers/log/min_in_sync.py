@@ -17,12 +17,12 @@ from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import (
     Finding,
     Findings,
+    describe_operation,
     examples,
     findings,
     place_words,
     ranges_of,
     seconds_text,
-    told,
 )
 from checkers.anomalies.findings_check import FindingsCheck
 from checkers.anomalies.replicas_down import Away, replicas_away
@@ -94,7 +94,7 @@ def _unheld_example(shard: QueueShard, context: Context, send: int, away: list[A
         key=shard.key,
         offset=offset,
         value=value,
-        ops=(told(shard, context, send),),
+        ops=(describe_operation(shard, context, send),),
     )
 
 
@@ -111,7 +111,7 @@ def _example(shard: QueueShard, context: Context, send: int, stretch: InSync) ->
         key=shard.key,
         offset=offset if offset >= 0 else None,
         value=value,
-        ops=(told(shard, context, send),),
+        ops=(describe_operation(shard, context, send),),
     )
 
 

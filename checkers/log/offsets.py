@@ -22,11 +22,11 @@ from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import (
     Finding,
     Findings,
+    describe_operation,
     examples,
     findings,
     ranges_of,
     seconds_text,
-    told,
 )
 from checkers.anomalies.findings_check import FindingsCheck
 from checkers.history.check_input import Context, QueueShard
@@ -111,7 +111,7 @@ class OffsetsKernel(FindingsCheck):
                     key=shard.key,
                     offset=offset,
                     value=log.value(guilty.vid),
-                    ops=tuple(told(shard, context, one.op, around=offset) for one in holders[:4]),
+                    ops=tuple(describe_operation(shard, context, one.op, around=offset) for one in holders[:4]),
                 )
 
         return findings(

@@ -16,11 +16,11 @@ from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import (
     Finding,
     Findings,
+    describe_operation,
     examples,
     findings,
     node_name,
     ranges_of,
-    told,
 )
 from checkers.anomalies.findings_check import FindingsCheck
 from checkers.history.check_input import Context, QueueShard
@@ -100,7 +100,7 @@ class OrderKernel(FindingsCheck):
                     key=shard.key,
                     offset=int(log.offset[op]),
                     value=value,
-                    ops=(told(shard, context, op), told(shard, context, before)),
+                    ops=(describe_operation(shard, context, op), describe_operation(shard, context, before)),
                 )
 
         def of_reads(places: Ints, ops: Ints, say: Say) -> Finding:
@@ -118,7 +118,7 @@ class OrderKernel(FindingsCheck):
                         key=shard.key,
                         offset=place,
                         value=message.value,
-                        ops=(told(shard, context, op, around=place),),
+                        ops=(describe_operation(shard, context, op, around=place),),
                     )
 
             return Finding(count=len(single), examples=examples(told_of()), ranges=ranges_of(shard.key, places))

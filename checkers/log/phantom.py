@@ -12,7 +12,7 @@ from chaos.core.history import StreamFacts
 from chaos.core.verdict import Example
 from checkers.anomalies.attribution import actor_of, message_at, when
 from checkers.anomalies.catalogue import named
-from checkers.anomalies.findings import Finding, Findings, examples, findings, ranges_of, told
+from checkers.anomalies.findings import Finding, Findings, describe_operation, examples, findings, ranges_of
 from checkers.anomalies.findings_check import FindingsCheck
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, Mask
@@ -59,7 +59,7 @@ class PhantomKernel(FindingsCheck):
                     key=shard.key,
                     offset=offset,
                     value=log.value(vid),
-                    ops=(told(shard, context, op, around=offset),),
+                    ops=(describe_operation(shard, context, op, around=offset),),
                 )
 
         def corrupt() -> Iterator[Example]:
@@ -74,7 +74,7 @@ class PhantomKernel(FindingsCheck):
                     key=shard.key,
                     offset=offset,
                     value=was.value,
-                    ops=(told(shard, context, op, around=offset),),
+                    ops=(describe_operation(shard, context, op, around=offset),),
                 )
 
         places = log.row_offset[np.isin(log.row_vid, strange)] if len(strange) else strange

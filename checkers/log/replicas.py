@@ -28,12 +28,12 @@ from checkers.anomalies.findings import (
     added,
     concluded,
     counted,
+    describe_operation,
     examples,
     findings,
     node_name,
     numbers,
     ranges_of,
-    told,
 )
 from checkers.history.check import Held, OfEachKey
 from checkers.history.check_input import Context, QueueShard
@@ -193,7 +193,7 @@ class _Teller:
             if content != UNCOVERED:
                 records = [f"{offset}={_said(content) if content >= 0 else '?'}"] if content != NOTHING else []
                 whole = {"count": len(copy.offsets), "records": records}
-                yield told(self._shard, self._context, copy.op, around=offset) | whole
+                yield describe_operation(self._shard, self._context, copy.op, around=offset) | whole
 
     def _sends(self, contents: tuple[int, int]) -> Iterator[dict[str, Any]]:
         """The sends of what is there, as far as anybody sent it."""
@@ -202,7 +202,7 @@ class _Teller:
             if content >= 0:
                 writer, sequence = content >> _SHIFT, content & ((1 << _SHIFT) - 1)
                 sent = log.sends[(own["writer"][log.sends] == writer) & (own["sequence"][log.sends] == sequence)]
-                yield from (told(self._shard, self._context, int(send)) for send in sent[:1])
+                yield from (describe_operation(self._shard, self._context, int(send)) for send in sent[:1])
 
 
 def _misnumbered(shard: QueueShard, context: Context, copies: list[Copy]) -> Iterator[Example]:
@@ -218,7 +218,7 @@ def _misnumbered(shard: QueueShard, context: Context, copies: list[Copy]) -> Ite
                 offset=offset,
                 value=_said(content) if content >= 0 else None,
                 ops=(
-                    told(shard, context, copy.op, around=offset)
+                    describe_operation(shard, context, copy.op, around=offset)
                     | {
                         "count": len(copy.offsets) + len(copy.misnumbered),
                         "records": [f"{offset}={_said(content) if content >= 0 else '?'}"],

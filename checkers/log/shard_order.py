@@ -18,11 +18,11 @@ from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import (
     Finding,
     Findings,
+    describe_operation,
     examples,
     findings,
     node_name,
     ranges_of,
-    told,
 )
 from checkers.anomalies.findings_check import FindingsCheck
 from checkers.history.check_input import Context, QueueShard
@@ -94,9 +94,9 @@ class ShardOrderKernel(FindingsCheck):
                     offset=int(place[vid]),
                     value=log.value(vid),
                     ops=(
-                        told(shard, context, earlier),
-                        told(shard, context, send),
-                        told(shard, context, read, around=int(place[vid])),
+                        describe_operation(shard, context, earlier),
+                        describe_operation(shard, context, send),
+                        describe_operation(shard, context, read, around=int(place[vid])),
                     ),
                 )
 

@@ -18,7 +18,17 @@ from chaos.models.objects.answers import ABSENT, TOLD, UNTOLD
 from chaos.models.queues.total_queue import MODEL, F
 from checkers.anomalies.attribution import blamed_example
 from checkers.anomalies.catalogue import named
-from checkers.anomalies.findings import Finding, Findings, added, concluded, counted, examples, findings, numbers, told
+from checkers.anomalies.findings import (
+    Finding,
+    Findings,
+    added,
+    concluded,
+    counted,
+    describe_operation,
+    examples,
+    findings,
+    numbers,
+)
 from checkers.history.check import Held, OfEachKey
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints
@@ -209,5 +219,5 @@ def _examples(
             row,
             f"{words_of(context.run).key} {shard.key}: {said}",
             later=later,
-            ops=tuple(told(shard, context, op) for op in (row, beside) if op >= 0),
+            ops=tuple(describe_operation(shard, context, op) for op in (row, beside) if op >= 0),
         )

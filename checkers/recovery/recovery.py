@@ -21,7 +21,7 @@ from chaos.core.verdict import UNKNOWN, CheckResult, Example
 from chaos.models.log.words import MODEL as LOG
 from checkers.anomalies.attribution import reign_words
 from checkers.anomalies.catalogue import named
-from checkers.anomalies.findings import Finding, anomaly, counted, examples, numbers, seconds_text, told
+from checkers.anomalies.findings import Finding, anomaly, counted, describe_operation, examples, numbers, seconds_text
 from checkers.history.check import OfEachKey
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints
@@ -44,7 +44,7 @@ Promised times are four times what was measured on a machine that was shared by 
 class Silence(msgspec.Struct, frozen=True, kw_only=True):
     """A queue from the first unanswered send to the next acknowledgement, or to the last send if there is none.
 
-    ``shown``: the operations around it, as ``findings.told`` has them.
+    ``shown``: the operations around it, as ``describe_operation`` has them.
     """
 
     start_ns: int
@@ -115,11 +115,11 @@ def _shown(shard: QueueShard, context: Context, sent: Sent, place: int, end_ns: 
     every = np.flatnonzero(np.isin(log.f, words_of(context.run).changes) & np.equal(log.type, Type.OK))
     before: Ints = every[log.complete[every] <= sent.invoke[place]]
     if len(before):
-        yield told(shard, context, int(before[np.argmax(log.complete[before])]))
-    yield told(shard, context, int(sent.ops[place]))
+        yield describe_operation(shard, context, int(before[np.argmax(log.complete[before])]))
+    yield describe_operation(shard, context, int(sent.ops[place]))
     ender: Ints = every[log.complete[every] == end_ns]
     if len(ender):
-        yield told(shard, context, int(ender[0]))
+        yield describe_operation(shard, context, int(ender[0]))
 
 
 def _alike(shard: QueueShard, context: Context) -> dict[str, bool]:

@@ -20,7 +20,7 @@ from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, CheckResult, Example, Rto, Valid
 from checkers.anomalies.attribution import fault_name
 from checkers.anomalies.catalogue import named
-from checkers.anomalies.findings import Finding, anomaly, counted, examples, node_name, seconds_text, told
+from checkers.anomalies.findings import Finding, anomaly, counted, describe_operation, examples, node_name, seconds_text
 from checkers.history.check import OfEachKey
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, Mask, runs
@@ -201,7 +201,7 @@ class RtoKernel(OfEachKey):
                     first = int(np.flatnonzero(inside)[0])
                     around = (*ops[np.flatnonzero(served[:first])[-1:]], ops[first])
                     around = (*around, *([ops[ender]] if ender >= 0 else []))
-                    shown[key] = tuple(told(shard, context, int(op)) for op in around)
+                    shown[key] = tuple(describe_operation(shard, context, int(op)) for op in around)
         bad = (log.type != Type.OK) & ~np.isin(log.f, words.final) & ~refused_by_design(shard, context)
         bad_ns = np.sort(log.invoke[bad])
         return RtoSummary(

@@ -11,7 +11,7 @@ from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example
 from chaos.models.transactions.words import CHANGES, MODEL, UNTOLD
 from checkers.anomalies.attribution import blamed_example
 from checkers.anomalies.catalogue import named
-from checkers.anomalies.findings import combined, counted, numbers, told
+from checkers.anomalies.findings import combined, counted, describe_operation, numbers
 from checkers.history.check import Held, OfEachKey
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.words import words_of
@@ -159,7 +159,7 @@ def _told(verdict: Judgement, found: OfRun, shard: QueueShard, context: Context)
 
     def row(at: int) -> dict[str, Any]:
         op = int(found.rows[at])
-        return {"op": op, **told(shard, context, op), "value": examples.micros(at)}
+        return {"op": op, **describe_operation(shard, context, op), "value": examples.micros(at)}
 
     def blame(at: int, sentence: str, *, what: str, **facts: Any) -> Example:
         return blamed_example(shard, context, int(found.rows[at]), sentence, what=what, **facts)

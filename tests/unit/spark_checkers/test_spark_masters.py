@@ -78,7 +78,7 @@ def log(tmp_path, monkeypatch):
     path = tmp_path / "log.jsonl"
     path.write_text('{"f": "append", "value": 1, "offset": 0, "type": "ok", "invoke": 1, "complete": 2}\n')
     yield [str(path), "--format", "jsonl"]
-    session.aim(Where())
+    session.set_master(Where())
 
 
 def test_an_absent_master_is_a_line(log, vacant):

@@ -9,7 +9,7 @@ from chaos.core.events import Evidence, Fault
 from chaos.core.name_lists import listed, listed_all
 from chaos.testing.history_files import CONTROLLERS, ORIGIN_NS, run_info
 from chaos.testing.history_literal import RunLiteral
-from checkers.anomalies.attribution import actor, blamed, fault_name, standing
+from checkers.anomalies.attribution import actor, blamed, fault_name, role_at
 from checkers.anomalies.findings import NO_NODE, numbers
 from checkers.history.check_input import Context
 from checkers.history.timeline import FaultSpan, timeline_of
@@ -91,11 +91,11 @@ def test_roles_are_told_as_far_as_they_were_heard():
     ]
     said += [(12.0, "b2", "master", 2), (20.0, "b2", "master", 2), (1.0, "b3", "none", None), (9.0, "b3", "none", None)]
     context = context_of(said=said)
-    assert standing(context, "b1", ns(5.0), leads=False) == "master of epoch 1"
-    assert standing(context, "b1", ns(15.0), leads=True) == "slave", "it answered as a master and was none"
-    assert standing(context, "b2", ns(11.5), leads=True) == "master of epoch 2", "heard of after it had begun to lead"
-    assert standing(context, "b2", ns(11.5), leads=False) == ""
-    assert standing(context, "b3", ns(5.0), leads=False) == ""
+    assert role_at(context, "b1", ns(5.0), leads=False) == "master of epoch 1"
+    assert role_at(context, "b1", ns(15.0), leads=True) == "slave", "it answered as a master and was none"
+    assert role_at(context, "b2", ns(11.5), leads=True) == "master of epoch 2", "heard of after it had begun to lead"
+    assert role_at(context, "b2", ns(11.5), leads=False) == ""
+    assert role_at(context, "b3", ns(5.0), leads=False) == ""
     assert actor(context, "b2", ns(15.0)).words == "b2, master of epoch 2"
 
 
@@ -154,6 +154,6 @@ def test_a_controller_that_said_that_it_follows_is_not_the_active_one():
 @pytest.mark.parametrize(("own", "words"), [("", "master of epoch 4"), ("term", "master of term 4")])
 def test_leaders_are_numbered_in_the_words_of_their_system(own, words):
     context = context_of(said=[(1.0, "b1", "master", 4), (2.0, "b1", "master", 4)], epoch_word=own)
-    assert standing(context, "b1", ns(1.5), leads=True) == words
+    assert role_at(context, "b1", ns(1.5), leads=True) == words
     assert context.run.epoch_word(CONTROLLERS) == "term"
     assert context.run.epoch_word("something that nobody named") == "epoch"
