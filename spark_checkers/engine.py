@@ -22,10 +22,10 @@ from checkers.engine.judge import Judged, Part, conclude, merge_parts
 from checkers.engine.local import Duty
 from checkers.history.check_input import Context
 from checkers.history.folder_integrity import Evidence, context_of, evidence_of
-from checkers.history.shards import grouped
+from checkers.history.shards import group_keys
 from checkers.imported.options import Question
-from spark_checkers.files import judged, room_for, verdicts
-from spark_checkers.rounds import performed
+from spark_checkers.files import judge_rounds, room_for, verdicts
+from spark_checkers.rounds import perform_tasks
 from spark_checkers.session import session
 from spark_checkers.tasks import TASKS, Failed, Task, error_of, load_checks
 
@@ -44,7 +44,7 @@ def _run(tasks: Sequence[Task]) -> list[Any]:
         }
         return pa.table(columns, schema=TASKS)
 
-    return performed(len(tasks), table, [task.limit_s for task in tasks])
+    return perform_tasks(len(tasks), table, [task.limit_s for task in tasks])
 
 
 def warm_up(places: Sequence[str]) -> None:
@@ -130,7 +130,7 @@ def _judged(each: Sequence[Evidence], only: tuple[str, ...], note: str) -> list[
             except ChaosError as error:
                 contexts[i] = error
                 continue
-            duty, groups = Duty.of(context, panels[i]), grouped(keys)
+            duty, groups = Duty.of(context, panels[i]), group_keys(keys)
             shared = [pickle.dumps((duty, group)) for group in groups]
             tasks += [Task("keys", each[i].history, 0, one) for one in shared]
             owner += [i] * len(groups)
@@ -170,7 +170,7 @@ def judge_imported(
         CapabilityError: Spark cannot run here.
     """
     master = session().sparkContext.master
-    files = [judged(path.absolute(), question, room_for(path.absolute(), master, scratch)) for path in paths]
+    files = [judge_rounds(path.absolute(), question, room_for(path.absolute(), master, scratch)) for path in paths]
     return [_noted(found, note) for found in verdicts(files, _run)]
 
 

@@ -16,7 +16,7 @@ from chaos.formats.missing import Missing, undone
 from checkers.imported.figures import Losses, figures
 from checkers.imported.load import of_kafka
 from checkers.imported.options import Question
-from checkers.imported.plain import plain
+from checkers.imported.plain import to_json
 from checkers.imported.results import results
 from checkers.kafka.check import KafkaVerdict, check
 from checkers.kafka.losses import losses
@@ -31,7 +31,7 @@ def _plain(anomaly: Anomaly) -> Anomaly:
     """The anomaly with keys and values that JSON can hold."""
 
     def shown(example: Example) -> Example:
-        return msgspec.structs.replace(example, ops=tuple(plain(row) for row in example.ops))
+        return msgspec.structs.replace(example, ops=tuple(to_json(row) for row in example.ops))
 
     return msgspec.structs.replace(anomaly, examples=tuple(shown(example) for example in anomaly.examples))
 

@@ -20,14 +20,14 @@ from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example
 from chaos.models.log.words import F
 from checkers.anomalies.attribution import actor
-from checkers.anomalies.catalogue import named
+from checkers.anomalies.catalogue import kinds_named
 from checkers.anomalies.findings import (
     EXAMPLES,
     Finding,
     Findings,
-    added,
-    concluded,
-    counted,
+    add_findings,
+    conclude_findings,
+    count_of,
     describe_operation,
     examples,
     findings,
@@ -242,7 +242,7 @@ class ReplicasKernel(OfEachKey):
 
     name = "replicas"
     help = "after the drain all replicas hold the same at every offset that they have"
-    anomalies = named("replica-fork")
+    anomalies = kinds_named("replica-fork")
 
     def applies(self, context: Context) -> str | None:
         """Where a queue has more than one replica."""
@@ -292,7 +292,7 @@ class ReplicasKernel(OfEachKey):
         """Add two queues."""
         return ReplicaSummary(
             examined=left.examined + right.examined,
-            found=added(left.found, right.found),
+            found=add_findings(left.found, right.found),
             asked=left.asked + right.asked,
             short={
                 node: left.short.get(node, 0) + right.short.get(node, 0) for node in sorted({*left.short, *right.short})
@@ -320,10 +320,10 @@ class ReplicasKernel(OfEachKey):
         if summary is None or not summary.asked:
             why = "no replica's own copy was read after the drain"
             return CheckResult(name=self.name, valid=UNKNOWN, found=why, reason=why) if promised else None
-        row = concluded(
+        row = conclude_findings(
             self.name, summary, context, noun="copy", clean="all alike" if summary.examined else "nothing compared"
         )
-        lag = [f"{node} ends {counted(number, 'record')} earlier" for node, number in summary.short.items()]
+        lag = [f"{node} ends {count_of(number, 'record')} earlier" for node, number in summary.short.items()]
         missing = not_looked_at(summary)
         row = msgspec.structs.replace(row, found="; ".join((row.found, *lag, *missing)))
         if promised and missing and row.valid is True:

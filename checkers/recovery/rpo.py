@@ -9,8 +9,8 @@ import numpy as np
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.verdict import CheckResult
-from checkers.anomalies.catalogue import named
-from checkers.anomalies.findings import counted
+from checkers.anomalies.catalogue import kinds_named
+from checkers.anomalies.findings import count_of
 from checkers.history.check import OfEachKey
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints
@@ -61,7 +61,7 @@ class RpoKernel(OfEachKey):
 
     name = "rpo"
     help = "acknowledged messages lost per fault, and the span of their acknowledgements"
-    anomalies = named()
+    anomalies = kinds_named()
 
     def examine(self, shard: QueueShard, context: Context) -> RpoSummary:
         """Look at one queue."""
@@ -94,5 +94,5 @@ class RpoKernel(OfEachKey):
             name=self.name,
             valid=not tolls,
             found=told or "nothing was lost",
-            examined=counted(summary.examined if summary is not None else 0, "acknowledged message"),
+            examined=count_of(summary.examined if summary is not None else 0, "acknowledged message"),
         )

@@ -38,8 +38,8 @@ def comparable(judged):
 
 def test_executors_open_their_own_and_nothing_is_read_whole(bucket, monkeypatch):
     here, there = bucket.folder / "run", place(bucket.uri("run"))
-    expected = comparable(local.judged(here))
-    assert comparable(local.judged(there)) == expected
+    expected = comparable(local.judge_folder(here))
+    assert comparable(local.judge_folder(there)) == expected
 
     def forbidden(*_args, **_kwargs):
         raise AssertionError("rows were touched in the driver")

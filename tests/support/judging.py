@@ -10,4 +10,4 @@ from checkers.engine import local
 def judged(literal):
     with tempfile.TemporaryDirectory() as folder:
         write_run_folder(literal, Path(folder) / "run")
-        return local.judged(Path(folder) / "run").results
+        return local.judge_folder(Path(folder) / "run").results

@@ -9,7 +9,7 @@ from chaos.core.events import Evidence, Fault
 from chaos.core.name_lists import listed, listed_all
 from chaos.testing.history_files import CONTROLLERS, ORIGIN_NS, run_info
 from chaos.testing.history_literal import RunLiteral
-from checkers.anomalies.attribution import actor, blamed, fault_name, role_at
+from checkers.anomalies.attribution import actor, fault_name, find_blame, role_at
 from checkers.anomalies.findings import NO_NODE, numbers
 from checkers.history.check_input import Context
 from checkers.history.timeline import FaultSpan, timeline_of
@@ -66,9 +66,9 @@ def test_a_fault_that_hit_the_node_goes_before_a_later_one_that_did_not():
 
 def test_for_what_is_lost_the_next_fault_of_the_node_counts():
     context = context_of([KILL, CUT])
-    assert blamed(context, "b2", ns(11.0), ns(12.0)).fault.id == 1
-    assert blamed(context, "b2", ns(11.0), ns(12.0), later=True).fault.id == 2
-    assert blamed(context, "b3", ns(1.0), ns(2.0), later=True) is None
+    assert find_blame(context, "b2", ns(11.0), ns(12.0)).fault.id == 1
+    assert find_blame(context, "b2", ns(11.0), ns(12.0), later=True).fault.id == 2
+    assert find_blame(context, "b3", ns(1.0), ns(2.0), later=True) is None
 
 
 def test_a_fault_that_was_not_in_force_is_told_apart_from_an_acknowledgement():
@@ -120,22 +120,22 @@ def test_names_in_a_row():
 @pytest.mark.parametrize(("at_s", "fault", "hit"), [(15.0, 2, True), (10.4, 1, False), (19.5, 2, True)])
 def test_for_a_loss_the_nearer_of_the_fault_before_and_the_fault_after_is_named(at_s, fault, hit):
     both = context_of([(1, "random-loss", ("b1", "b2"), 5.0, 10.0), (2, "leader-kill", ("b1",), 20.0, 25.0)])
-    blame = blamed(both, "b1", ns(at_s), ns(at_s), later=True)
+    blame = find_blame(both, "b1", ns(at_s), ns(at_s), later=True)
     assert (blame.fault.id, blame.hit) == (fault, hit)
-    assert blamed(both, "b1", ns(at_s), ns(at_s)).fault.id == 1, "what came later did nothing yet"
+    assert find_blame(both, "b1", ns(at_s), ns(at_s)).fault.id == 1, "what came later did nothing yet"
 
 
 def test_for_a_loss_under_a_fault_of_links_that_is_still_in_force_it_is_told_so():
     both = context_of([(1, "random-loss", ("b2",), 5.0, 10.0), (2, "leader-kill", ("b1",), 20.0, 25.0)])
-    blame = blamed(both, "b1", ns(7.0), ns(7.1), later=True)
+    blame = find_blame(both, "b1", ns(7.0), ns(7.1), later=True)
     assert (blame.fault.id, blame.hit, blame.during) == (1, False, True)
 
 
 def test_for_a_loss_after_a_fault_of_links_that_one_is_named_whoever_was_its_target():
     both = context_of([(1, "random-loss", ("b2",), 20.0, 40.0), (2, "random-loss", ("b1",), 100.0, 120.0)])
-    assert blamed(both, "b1", ns(41.0), ns(41.2), later=True).fault.id == 1
+    assert find_blame(both, "b1", ns(41.0), ns(41.2), later=True).fault.id == 1
     killed = context_of([(1, "random-kill", ("b2",), 20.0, 40.0), (2, "random-loss", ("b1",), 100.0, 120.0)])
-    assert blamed(killed, "b1", ns(41.0), ns(41.2), later=True).fault.id == 2
+    assert find_blame(killed, "b1", ns(41.0), ns(41.2), later=True).fault.id == 2
 
 
 def test_the_active_controller_is_the_one_of_the_newest_term_that_was_heard_lately():
