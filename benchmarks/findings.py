@@ -84,7 +84,7 @@ def _named(name: str) -> Finding:
     return next(each for each in findings() if each.name == name)
 
 
-def told(folder: Path, row: Row) -> Row:
+def history_row(folder: Path, row: Row) -> Row:
     """The minimal history of what a run showed."""
     return {"minimal": minimal(folder, _named(row["finding"]).anomaly) if row["valid"] is not None else []}
 
@@ -201,7 +201,7 @@ def main() -> None:
     if args.what == "run" and args.matrix_run:
         take(args.only[0], args.matrix_run, args.store)
     elif args.what == "run":
-        run_series(ROWS, jobs_of(args.only, args.seeds), args, told)
+        run_series(ROWS, jobs_of(args.only, args.seeds), args, history_row)
     PAGE.write_text(page(stored(ROWS)))
 
 

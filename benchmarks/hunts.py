@@ -69,7 +69,7 @@ def hunts(bugs: Sequence[str], shares: Sequence[str], guides: Sequence[str], see
     return [Hunted(name, share, guide, seed) for seed, share, guide, name in product(seeds, shares, guides, names)]
 
 
-def told(corpus: Path) -> dict[str, Any]:
+def corpus_summary(corpus: Path) -> dict[str, Any]:
     """What a corpus says: how many runs there were, what was found, and what all runs took until then, s."""
     records = sorted(read_records(corpus / "runs.jsonl"), key=lambda one: one.number)
     find = next((at for at, one in enumerate(records) if one.verdict == "FAIL"), None)
@@ -95,7 +95,7 @@ def hunted(one: Hunted) -> Row:
         corpus = Path(folder, f"hunt-minimq-{one.bug}")
         if done.returncode not in (0, 1) or not corpus.is_dir():
             raise SystemExit(f"{one.command}: exit {done.returncode}: {done.stderr.strip()[-300:]}")
-        return {"name": one.name, **one._asdict(), **origin, **told(corpus)}
+        return {"name": one.name, **one._asdict(), **origin, **corpus_summary(corpus)}
 
 
 def cell(found: Sequence[Row]) -> str:

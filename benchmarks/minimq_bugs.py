@@ -38,7 +38,7 @@ def jobs_of(names: Sequence[str], seeds: Sequence[int]) -> list[Job]:
     ]
 
 
-def told(folder: Path, row: Row) -> Row:
+def bug_row(folder: Path, row: Row) -> Row:
     """What a bug declares, and whether the run found it."""
     bug = MiniMQ().bugs[row["bug"]]
     found = row["exit"] == 1 and bug.anomaly in row["anomalies"] and bug.anomaly not in row["allowed"]
@@ -103,9 +103,9 @@ def main() -> None:
     options.add_argument("--bug", action="append", default=[])
     args = options.parse_args()
     if args.what == "run":
-        run_series(ROWS, jobs_of(args.bug, args.seeds), args, told)
+        run_series(ROWS, jobs_of(args.bug, args.seeds), args, bug_row)
     elif args.what == "judge":
-        judge_again(ROWS, args.store, told)
+        judge_again(ROWS, args.store, bug_row)
     PAGE.write_text(page(stored(ROWS)))
 
 

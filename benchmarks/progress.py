@@ -89,7 +89,7 @@ def jobs_of(systems: Sequence[str], seeds: Sequence[int]) -> list[Job]:
     return [Job({"system": system, "command": command}, command, system) for system, command in commands]
 
 
-def told(folder: Path, _: Row) -> Row:
+def longest_silence(folder: Path, _: Row) -> Row:
     """The longest silence of a run over all queues."""
     results = json.loads((folder / "results.json").read_text())
     overall = next((one for one in results["availability"] if one["key"] == -1), None)
@@ -102,7 +102,7 @@ def main() -> None:
     options.add_argument("--system", choices=SYSTEMS)
     args = options.parse_args()
     if args.what == "run":
-        run_series(ROWS, jobs_of([args.system] if args.system else SYSTEMS, args.seeds), args, told)
+        run_series(ROWS, jobs_of([args.system] if args.system else SYSTEMS, args.seeds), args, longest_silence)
     PAGE.write_text(page(stored(ROWS)))
 
 

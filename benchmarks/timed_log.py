@@ -21,7 +21,7 @@ from checkers.engine.judge import examine
 from checkers.engine.local_engine import begin
 from checkers.history.check_input import Context
 from checkers.history.folder_integrity import context_of, evidence_of
-from checkers.history.shards import grouped, load_shard, load_timeline, materialise, tables_of
+from checkers.history.shards import group_keys, load_shard, load_timeline, materialise, tables_of
 from checkers.log.linearizable import LinearizableKernel
 from checkers.log.lost_writes import LossKernel
 
@@ -59,7 +59,7 @@ def local(folder: str, kernel: str, repeats: int) -> dict[str, Any]:
     answer: dict[str, Any] = {}
     with ProcessPoolExecutor(len(os.sched_getaffinity(0)), get_context("spawn"), initializer=begin) as pool:
         some = partial(_some, history, context, kernel)
-        took = times(lambda: answer.update(_merged(kernel, pool.map(some, grouped(keys)))), repeats)
+        took = times(lambda: answer.update(_merged(kernel, pool.map(some, group_keys(keys)))), repeats)
     return {**took, **answer}
 
 
@@ -81,7 +81,9 @@ def spark(folder: str, kernel: str, repeats: int) -> dict[str, Any]:
     task = partial(_in_executor, folder=folder, kernel=kernel, context=pickled)
 
     def job() -> None:
-        rows = session().createDataFrame(pa.table({"keys": grouped(keys)})).mapInArrow(task, "answer binary").toArrow()
+        rows = (
+            session().createDataFrame(pa.table({"keys": group_keys(keys)})).mapInArrow(task, "answer binary").toArrow()
+        )
         answer.update(_merged(kernel, (pickle.loads(one) for one in rows["answer"].to_pylist())))  # noqa: S301
 
     return {**times(job, repeats), **answer, "start_s": start_s}

@@ -11,7 +11,7 @@ from chaos import plugins
 from chaos.core.errors import CapabilityError, UsageError
 
 
-def chosen(name: str, options: Mapping[str, Any]) -> tuple[Any, str]:
+def choose_backend(name: str, options: Mapping[str, Any]) -> tuple[Any, str]:
     """The backend and a clause that says why it was chosen (empty if the user named it).
 
     ``options``: what the user set for it, by name.

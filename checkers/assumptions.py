@@ -18,8 +18,8 @@ from chaos.core.op import Type
 from chaos.core.runinfo import UNFINISHED
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
 from chaos.models.log.words import MODEL as LOG_MODEL
-from checkers.anomalies.catalogue import named
-from checkers.anomalies.findings import Finding, anomaly, counted, examples, numbers, seconds_text
+from checkers.anomalies.catalogue import kinds_named
+from checkers.anomalies.findings import Finding, anomaly, count_of, examples, numbers, seconds_text
 from checkers.cluster.faults_and_failovers import missing_failover
 from checkers.history.check import OfEachKey
 from checkers.history.check_input import Context, QueueShard
@@ -80,7 +80,7 @@ def skipped_words(context: Context) -> str:
     skipped = sum(fault.skipped for fault in faults)
     if not skipped:
         return ""
-    of_all = counted(max(context.run.planned_faults, len(faults)), "fault")
+    of_all = count_of(max(context.run.planned_faults, len(faults)), "fault")
     return f"{skipped} of {of_all} {'was' if skipped == 1 else 'were'} skipped: {_reasons(context)}"
 
 
@@ -89,7 +89,7 @@ def _no_fault(context: Context) -> list[str]:
     planned, faults = max(context.run.planned_faults, len(context.timeline.faults)), context.timeline.faults
     if not planned or context.timeline.injected():
         return []
-    text = f"{counted(planned, 'fault')} {'was' if planned == 1 else 'were'} planned and none was injected"
+    text = f"{count_of(planned, 'fault')} {'was' if planned == 1 else 'were'} planned and none was injected"
     skipped = sum(fault.skipped for fault in faults)
     if not skipped:
         return [text]
@@ -132,7 +132,7 @@ def _unrecorded(context: Context) -> tuple[list[str], int]:
     return out, len(cut) + gone + nodes.blind
 
 
-def ended(context: Context) -> str:
+def why_unfinished(context: Context) -> str:
     """Why the run did not end as it should (SEMANTICS 11); empty if it did."""
     if context.run.status in UNFINISHED:
         return "the run was killed, or goes on"
@@ -154,7 +154,7 @@ class AssumptionsKernel(OfEachKey):
         "enough traffic, faults injected and proven, leaders deposed, every record there, load dispatched "
         "in time, clocks sane"
     )
-    anomalies = named(
+    anomalies = kinds_named(
         "too-little-traffic", "no-fault", "fault-unproven", "no-failover", "record-incomplete", "dispatch-lag", "clock"
     )
 
@@ -198,13 +198,13 @@ class AssumptionsKernel(OfEachKey):
         behind = traffic.late if traffic.late > LATE_SHARE * load else 0
         lag = []
         if not_sent:
-            lag.append(f"{counted(not_sent, 'operation')} not sent: the bound on operations in flight was reached")
+            lag.append(f"{count_of(not_sent, 'operation')} not sent: the bound on operations in flight was reached")
         if behind:
             lag.append(
-                f"the load generator fell behind: {counted(behind, 'operation')} started over 250 ms late; "
+                f"the load generator fell behind: {count_of(behind, 'operation')} started over 250 ms late; "
                 "use a less busy machine or a lower --rate"
             )
-        clock = [f"{counted(traffic.backwards, 'time')} went backwards"] if traffic.backwards else []
+        clock = [f"{count_of(traffic.backwards, 'time')} went backwards"] if traffic.backwards else []
         breaches: dict[str, tuple[list[str], int | None]] = {
             "too-little-traffic": (_little(traffic, context), None),
             "no-fault": (_no_fault(context), None),
@@ -228,7 +228,7 @@ class AssumptionsKernel(OfEachKey):
         }
         reason = "; ".join(text for texts, _ in breaches.values() for text in texts)
         skipped = sum(fault.skipped for fault in context.timeline.faults)
-        found = f"all hold, {counted(skipped, 'fault')} skipped" if skipped else "all hold"
+        found = f"all hold, {count_of(skipped, 'fault')} skipped" if skipped else "all hold"
         if anomalies:
             found = ", ".join(anomalies)
         return CheckResult(
@@ -236,6 +236,6 @@ class AssumptionsKernel(OfEachKey):
             valid=UNKNOWN if anomalies else True,
             found=found,
             reason=reason,
-            examined=counted(operations, "operation"),
+            examined=count_of(operations, "operation"),
             anomalies=anomalies,
         )

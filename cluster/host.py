@@ -165,7 +165,7 @@ class Host(Protocol):
         ...
 
 
-class Inmate(Protocol):
+class ClientProcess(Protocol):
     """A process of ours in the client's network, as ``subprocess.Popen`` is one."""
 
     stdin: IO[bytes] | None
@@ -222,7 +222,7 @@ class Backend(Protocol):
         """Make a local folder visible, to be read only, on every host; returns its path there. Before ``up``."""
         ...
 
-    def popen_inside(self, argv: Sequence[str], env: Mapping[str, str]) -> Inmate:
+    def popen_inside(self, argv: Sequence[str], env: Mapping[str, str]) -> ClientProcess:
         """Start a local Python-side process (worker, observer) in the client's network.
 
         Its standard input and output are pipes to the caller; it sees the local file system.

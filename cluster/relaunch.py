@@ -15,7 +15,7 @@ from chaos.core.errors import UsageError
 from cluster.admin import changeable_settings
 from cluster.cluster import Node, Relaunch
 from cluster.system import ClusterView, Launch, System
-from cluster.versions import HasVersions, chosen, release_of, variant_of
+from cluster.versions import HasVersions, choose_version, release_of, variant_of
 
 
 class Program(NamedTuple):
@@ -31,7 +31,7 @@ def program_of(system: System, settings: Mapping[str, str], relaunch: Relaunch) 
     Raises:
         UsageError: the system has no such version, or the settings cannot be so.
     """
-    other = chosen(system, relaunch.version or None, None)
+    other = choose_version(system, relaunch.version or None, None)
     asked = {**settings, relaunch.setting: relaunch.value} if relaunch.setting else dict(settings)
     resolved = other.resolve(asked)
     return Program(variant_of(other, resolved), resolved)

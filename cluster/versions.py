@@ -76,7 +76,7 @@ class BuildsVariants(Protocol):
         ...
 
 
-def chosen(system: System, version: str | None, build: str | None) -> System:
+def choose_version(system: System, version: str | None, build: str | None) -> System:
     """A system in the version, or as the build, that somebody asked for.
 
     Args:

@@ -18,14 +18,14 @@ from chaos.core.errors import ChaosError
 from chaos.core.storage_path import Place
 from chaos.core.verdict import Results
 from checkers.engine.installed_checks import Panel, panel
-from checkers.engine.judge import Judged, Part, conclude, together
+from checkers.engine.judge import Judged, Part, conclude, merge_parts
 from checkers.engine.local_engine import Duty
 from checkers.history.check_input import Context
 from checkers.history.folder_integrity import Evidence, context_of, evidence_of
-from checkers.history.shards import grouped
+from checkers.history.shards import group_keys
 from checkers.imported.options import Question
-from spark_checkers.files import judged, room_for, verdicts
-from spark_checkers.retry_rounds import performed
+from spark_checkers.files import judge_rounds, room_for, verdicts
+from spark_checkers.retry_rounds import perform_tasks
 from spark_checkers.session import session
 from spark_checkers.tasks import TASKS, Failed, Task, error_of, load_checks
 
@@ -44,7 +44,7 @@ def _run(tasks: Sequence[Task]) -> list[Any]:
         }
         return pa.table(columns, schema=TASKS)
 
-    return performed(len(tasks), table, [task.limit_s for task in tasks])
+    return perform_tasks(len(tasks), table, [task.limit_s for task in tasks])
 
 
 def warm_up(places: Sequence[str]) -> None:
@@ -130,7 +130,7 @@ def _judged(each: Sequence[Evidence], only: tuple[str, ...], note: str) -> list[
             except ChaosError as error:
                 contexts[i] = error
                 continue
-            duty, groups = Duty.of(context, panels[i]), grouped(keys)
+            duty, groups = Duty.of(context, panels[i]), group_keys(keys)
             shared = [pickle.dumps((duty, group)) for group in groups]
             tasks += [Task("keys", each[i].history, 0, one) for one in shared]
             owner += [i] * len(groups)
@@ -145,7 +145,7 @@ def _judged(each: Sequence[Evidence], only: tuple[str, ...], note: str) -> list[
             if failed is not None:
                 raise error_of(failed)
             assert isinstance(found, tuple)
-            part = together((part for part in own if isinstance(part, Part)), panels[i].examiners())
+            part = merge_parts((part for part in own if isinstance(part, Part)), panels[i].examiners())
             out.append(conclude(part, found[0], panels[i], "spark", note))
         except ChaosError as error:
             out.append(error)
@@ -170,7 +170,7 @@ def judge_imported(
         CapabilityError: Spark cannot run here.
     """
     master = session().sparkContext.master
-    files = [judged(path.absolute(), question, room_for(path.absolute(), master, scratch)) for path in paths]
+    files = [judge_rounds(path.absolute(), question, room_for(path.absolute(), master, scratch)) for path in paths]
     return [_noted(found, note) for found in verdicts(files, _run)]
 
 

@@ -19,7 +19,7 @@ import msgspec
 from chaos.core.errors import ChaosError, HistoryError
 from chaos.core.storage_path import Place
 from chaos.core.verdict import UNKNOWN, Results
-from checkers.imported import kafka_tasks as apart
+from checkers.imported import kafka_tasks
 from checkers.imported.figures import Figures
 from checkers.imported.options import Question
 from checkers.imported.ranges import judge_parts, ranges, read_range
@@ -32,7 +32,7 @@ Verdict = Results | ChaosError
 Rounds = Generator[list[Task], list[Any], Verdict]
 Steps = Generator[list[Task], list[Any], Any]
 Cut = Callable[[int, Question], list[tuple[int, int]]]
-Share = Callable[[Sequence[apart.ReadPart]], list[list[int]]]
+Share = Callable[[Sequence[kafka_tasks.ReadPart]], list[list[int]]]
 
 GRACE_S: Final = 60.0
 SLOWEST_BYTES_PER_S: Final = 1_000_000
@@ -103,7 +103,7 @@ def verdicts(files: Sequence[Rounds], run: Callable[[list[Task]], list[Any]]) ->
     """The verdicts of all files; each round of theirs is one job.
 
     Args:
-        files: as ``judged`` gives them.
+        files: as ``judge_rounds`` gives them.
         run: performs tasks and gives their answers in the same order.
     """
     found: dict[int, Verdict] = {}
@@ -133,8 +133,8 @@ def _size_bytes(path: Place) -> int:
         return 0
 
 
-def judged(
-    path: Place, question: Question, room: Path | None, cut: Cut = ranges, share: Share = apart.groups
+def judge_rounds(
+    path: Place, question: Question, room: Path | None, cut: Cut = ranges, share: Share = kafka_tasks.groups
 ) -> Rounds:
     """The rounds of one file.
 
@@ -190,20 +190,21 @@ def _in_ranges(path: Place, question: Question, folder: Path, spans: list[tuple[
 
     longest_bytes = max(hi - lo for lo, hi in spans)
     parts = yield from tasks("range", [partial(read_range, path, lo, hi, folder) for lo, hi in spans], longest_bytes)
-    if not apart.regular(parts):
+    if not kafka_tasks.is_in_order(parts):
         (verdict,) = yield from tasks("parts", [partial(judge_parts, parts, question, "spark")])
         return verdict
-    (paired,) = yield from tasks("pair", [partial(apart.pair, parts, folder)])
+    (paired,) = yield from tasks("pair", [partial(kafka_tasks.pair, parts, folder)])
     logs = share(parts)
     looks = []
     if paired.unsure and len(logs) > 1:
-        looks = yield from tasks("look", [partial(apart.look, parts, paired, one, folder) for one in logs])
+        looks = yield from tasks("look", [partial(kafka_tasks.look, parts, paired, one, folder) for one in logs])
 
     def examine(kind: str, options: Options) -> Steps:
-        calls = [partial(apart.examine, parts, paired, one, looks, options, folder) for one in logs]
+        calls = [partial(kafka_tasks.examine, parts, paired, one, looks, options, folder) for one in logs]
         return (yield from tasks(kind, calls))
 
-    found = yield from examine("logs", apart.options_of(paired, question))
+    found = yield from examine("logs", kafka_tasks.options_of(paired, question))
     edges = (yield from examine("edges", EDGES)) if any(one.future for one in found) else []
-    (verdict,) = yield from tasks("verdict", [partial(apart.conclude, parts, paired, found, edges, question, "spark")])
+    concluding = partial(kafka_tasks.conclude, parts, paired, found, edges, question, "spark")
+    (verdict,) = yield from tasks("verdict", [concluding])
     return verdict

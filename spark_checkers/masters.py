@@ -33,7 +33,7 @@ class Where(NamedTuple):
         return self.master == "local" or self.master.startswith("local[")
 
 
-def checked(where: Where) -> Where:
+def resolve_master(where: Where) -> Where:
     """The same place with its master spelled in full.
 
     Raises:

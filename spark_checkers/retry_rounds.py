@@ -19,7 +19,7 @@ import pyarrow as pa
 from chaos.core import progress
 from spark_checkers.failure_reasons import cause
 from spark_checkers.masters import ATTEMPTS
-from spark_checkers.session import executors, session, shipped
+from spark_checkers.session import executors, session, shipped_archive
 from spark_checkers.shipping import tasks_body
 from spark_checkers.tasks import ANSWERS, Failed
 
@@ -134,7 +134,7 @@ def _round(
     own_limits_s = [limits_s[number] for number in numbers]
     with _Watch(spark.sparkContext, group, own_limits_s, of - len(numbers), of) as watch:
         try:
-            rows = spark.createDataFrame(table(numbers)).mapInArrow(tasks_body(shipped()), ANSWERS).toArrow()
+            rows = spark.createDataFrame(table(numbers)).mapInArrow(tasks_body(shipped_archive()), ANSWERS).toArrow()
         except Exception as error:  # noqa: BLE001 - whatever ended the job, each of its tasks says so
             why = watch.why or cause(str(error))
             return {number: Failed(why, altered=False, job=True) for number in numbers}
@@ -149,7 +149,7 @@ def _round(
     return {number: answers.get(number, Failed("Spark returned no answer", altered=False)) for number in numbers}
 
 
-def performed(count: int, table: Callable[[Sequence[int]], pa.Table], limits_s: Sequence[float]) -> list[Any]:
+def perform_tasks(count: int, table: Callable[[Sequence[int]], pa.Table], limits_s: Sequence[float]) -> list[Any]:
     """Have Spark perform tasks, what breaks or gets lost up to three times.
 
     Args:

@@ -1,8 +1,8 @@
 """One quiet Spark session per process, started in the background if asked early.
 
-On this machine or on a cluster (``aim``). The JVM writes its chatter into an unnamed file, listens on the loopback
-address only unless executors are elsewhere, shows no web page and ends with this process, also by kill -9 (its
-standard input closes). The module refuses to start without a Java of at least 17, and to wait without a deadline.
+On this machine or on a cluster (``set_master``). The JVM writes its chatter into an unnamed file, listens on the
+loopback address only unless executors are elsewhere, shows no web page and ends with this process, also by kill -9
+(its standard input closes). It needs a Java of at least 17, and every wait has a deadline.
 """
 
 import os
@@ -19,8 +19,8 @@ from chaos.core import progress
 from chaos.core.clock import Deadline
 from chaos.core.errors import CapabilityError, ChaosError
 from spark_checkers.failure_reasons import cause, last_words
-from spark_checkers.masters import EVERYWHERE, Where, checked, reach, settings
-from spark_checkers.shipping import Found, Shipped, judged, packed, probe_body
+from spark_checkers.masters import EVERYWHERE, Where, reach, resolve_master, settings
+from spark_checkers.shipping import Found, Shipped, pack_archive, probe_body, require_nothing_lacking
 
 LEAST_JAVA: Final = 17
 TAKEN_IN_S: Final = 180.0
@@ -72,7 +72,7 @@ def java() -> tuple[str, int] | None:
     return (program, int(version.group(1))) if version else None
 
 
-def missing() -> str | None:
+def obstacle() -> str | None:
     """Why Spark cannot run here, in one line with the command that helps; None if it can."""
     found = java()
     if found is None:
@@ -82,13 +82,13 @@ def missing() -> str | None:
     return None
 
 
-def aim(where: Where) -> None:
+def set_master(where: Where) -> None:
     """Say where the session of this process is to run; one that runs elsewhere ends.
 
     Raises:
         UsageError: no master that Spark knows.
     """
-    checked(where)
+    resolve_master(where)
     with _held.lock:
         if where != _held.where:
             _end()
@@ -178,17 +178,17 @@ def _await_executors(context: Any, where: Where, host: str) -> None:
 def _ship(context: Any) -> None:
     """Bring our packages to the executors, and ask those that are there whether anything else is lacking."""
     _held.folder = tempfile.TemporaryDirectory(prefix="chaos-spark-")
-    _held.shipped = packed(Path(_held.folder.name))
+    _held.shipped = pack_archive(Path(_held.folder.name))
     context.addArchive(str(_held.shipped.path) + f"#{_held.shipped.name}")
     asked = max(8, 4 * context.defaultParallelism)
     try:
         found = context.parallelize(range(asked), asked).mapPartitions(probe_body(_held.shipped)).collect()
     except Exception as error:
         raise CapabilityError(f"executors cannot run our Python: {cause(str(error))}") from error
-    judged(Found(*one) for one in set(found))
+    require_nothing_lacking(Found(*one) for one in set(found))
 
 
-def shipped() -> Shipped | None:
+def shipped_archive() -> Shipped | None:
     """What was brought to the executors; None where they are on this machine and lack nothing."""
     return _held.shipped
 
@@ -203,11 +203,11 @@ def session() -> Any:
     """
     with _held.lock:
         if _held.session is None:
-            why = missing()
+            why = obstacle()
             if why is not None:
                 raise CapabilityError(why)
             try:
-                _start(checked(_held.where))
+                _start(resolve_master(_held.where))
             except BaseException:
                 _end()
                 raise

@@ -76,7 +76,7 @@ def _entry_points() -> list[tuple[str, bytes]]:
     ]
 
 
-def packed(folder: Path) -> Shipped:
+def pack_archive(folder: Path) -> Shipped:
     """Write the archive into a folder: equal files give equal bytes, and a name made of them."""
     digest = hashlib.sha256()
     partial = folder / "chaos.partial"
@@ -148,7 +148,7 @@ def probe_body(shipped: Shipped | None) -> Callable[[Iterable[Any]], Iterator[tu
     return body
 
 
-def judged(found: Iterable[Found]) -> None:
+def require_nothing_lacking(found: Iterable[Found]) -> None:
     """Pass if nobody lacks anything.
 
     Raises:

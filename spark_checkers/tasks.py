@@ -68,7 +68,7 @@ def perform(kind: str, history: Place, key: int, context: Any) -> Any:
         context: the model's name and the manifest for ``stream``, the run and the manifest for ``events``, what is
             called for a step, the question for ``imported``; for ``queues`` the duty and the queues.
     """
-    from checkers.engine.local_engine import begin, examined
+    from checkers.engine.local_engine import begin, examine_shards
     from checkers.history.shards import load_timeline, materialise, workers_in
 
     if kind == "imported":
@@ -90,7 +90,7 @@ def perform(kind: str, history: Place, key: int, context: Any) -> Any:
             "is it on a file system that all executors share?"
         )
     begin()
-    return examined(history, duty, keys)
+    return examine_shards(history, duty, keys)
 
 
 def load_checks(places: Sequence[str]) -> None:

@@ -193,10 +193,10 @@ def check_command(
     path has: 1 FAIL, 255 a check broke, 254 it cannot be read, 2 UNKNOWN, 130 interrupted, 0 PASS.
     """
     from chaos.options.check_names import check_names
-    from chaos.run.judging import aim
+    from chaos.run.judging import choose_engine
 
     master = _meant(master, engine)
-    engine = aim(engine, master, driver_host)
+    engine = choose_engine(engine, master, driver_host)
     given = {name: value for name, value in options.items() if value is not None and value != ()}
     if report is not None and (format_name == "chaos" or len(paths) > 1):
         raise UsageError("--report: writes the page of one file of another tool; chaos report RUN writes that of a run")

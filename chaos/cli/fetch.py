@@ -24,8 +24,8 @@ def fetch_command(system: str, version: str | None, pairs: tuple[str, ...]) -> i
 
     A run gets it itself if it is missing. Settings matter where they decide how a program is built.
     """
-    from cluster.versions import chosen, variant_of
+    from cluster.versions import choose_version, variant_of
 
-    own = chosen(plugins.load("systems", system)(), version, None)
+    own = choose_version(plugins.load("systems", system)(), version, None)
     click.echo(variant_of(own, own.resolve(parse_settings(pairs))).fetch(progress()))
     return 0

@@ -55,9 +55,9 @@ def _nemeses() -> Rows:
 
 
 def _checks() -> Rows:
-    from checkers.engine.installed_checks import broken, checks
+    from checkers.engine.installed_checks import broken_checks, checks
 
-    return [*({"name": name, "help": check.help} for name, check in checks().items()), *_broken(broken())]
+    return [*({"name": name, "help": check.help} for name, check in checks().items()), *_broken(broken_checks())]
 
 
 def _anomalies() -> Rows:

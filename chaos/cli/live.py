@@ -167,7 +167,7 @@ class Display:
         return f"({number} left out: the terminal did not take them)"
 
 
-def chosen(live: str) -> Display:
+def choose_display(live: str) -> Display:
     """The display that ``--live`` asks for: auto is the picture on a terminal that can move its cursor."""
     if live == "auto":
         terminal = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"

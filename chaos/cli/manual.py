@@ -23,7 +23,7 @@ from chaos.cli.sections import SectionCommand
 from chaos.core.amounts import BOUNDS, SEED
 from chaos.core.errors import ChaosError, UsageError
 from chaos.core.rand import SEEDS
-from chaos.manual.control_socket import Ask, Done, answers_there, asked
+from chaos.manual.control_socket import Done, Question, answers_there, ask
 from chaos.options.resolve import experiment_of
 
 GROUP: Final = "up"
@@ -42,12 +42,12 @@ _END_TIMEOUT_S: Final = 120.0
 @click.option("--foreground", is_flag=True, help="Keep the cluster up in this process until Ctrl-C.")
 def up_command(foreground: bool, **options: Any) -> int:
     """Start a cluster without load and leave it running: for status, inject and heal; down ends it."""
-    from chaos.backend_choice import chosen
+    from chaos.backend_choice import choose_backend
     from chaos.options.experiment import as_yaml
     from chaos.run.store import make_run_folder
 
     experiment = experiment_of(options)
-    backend, why = chosen(experiment.backend, experiment.backend_options)  # refused before anything is made
+    backend, why = choose_backend(experiment.backend, experiment.backend_options)  # refused before anything is made
     store = Path(experiment.store)
     if answers_there(store / CURRENT):
         raise UsageError("a cluster is up in this store already; end it with chaos down, or use another --store")
@@ -101,7 +101,7 @@ def _answers_status(folder: Path) -> bool:
     if not answers_there(folder):
         return False
     try:
-        return any(isinstance(answer, Done) for answer in asked(folder, Ask(verb="status"), _STATUS_TIMEOUT_S))
+        return any(isinstance(answer, Done) for answer in ask(folder, Question(verb="status"), _STATUS_TIMEOUT_S))
     except ChaosError:  # its process ended, which is said by whoever waits for it
         return False
 
@@ -121,7 +121,7 @@ def _root() -> str:
     return f"{root}:{known}" if known else root
 
 
-def _put(store: str, question: Ask, timeout_s: float) -> Done:
+def _put(store: str, question: Question, timeout_s: float) -> Done:
     """Put a question to the store's cluster, print what it says, and give its end."""
     for answer in _answers(store, question, timeout_s):
         if isinstance(answer, Done):
@@ -132,8 +132,8 @@ def _put(store: str, question: Ask, timeout_s: float) -> Done:
     raise AssertionError("an answer ends with Done or raises")
 
 
-def _answers(store: str, question: Ask, timeout_s: float) -> Iterator[Any]:
-    return asked(Path(store) / CURRENT, question, timeout_s)
+def _answers(store: str, question: Question, timeout_s: float) -> Iterator[Any]:
+    return ask(Path(store) / CURRENT, question, timeout_s)
 
 
 @click.command("status")
@@ -143,7 +143,7 @@ def status_command(store: str, as_json: bool) -> int:
     """Show every node: role, address, state, who leads, and the fault in force."""
     from reports.summary.text_style import PIPED
 
-    done = _put(store, Ask(verb="status"), _STATUS_TIMEOUT_S)
+    done = _put(store, Question(verb="status"), _STATUS_TIMEOUT_S)
     if as_json:
         click.echo(msgspec.json.encode(done.nodes).decode())
         return done.code
@@ -193,7 +193,7 @@ def inject_command(nemesis: str, store: str, duration: float | None, fault_nodes
     if len(words(nemesis)) > 1 or nemesis.strip() in MANY:
         raise UsageError(f"inject {nemesis}: one fault at a time; name one of chaos list nemeses")
     names = tuple(name.strip() for name in fault_nodes.replace(";", ",").split(",") if name.strip())
-    question = Ask(
+    question = Question(
         verb="inject",
         nemesis=nemesis,
         duration_s=duration,
@@ -207,7 +207,7 @@ def inject_command(nemesis: str, store: str, duration: float | None, fault_nodes
 @STORE_OPTION
 def heal_command(store: str) -> int:
     """Undo the fault in force, and prove that nothing of it is left."""
-    return _put(store, Ask(verb="heal"), _ANSWER_TIMEOUT_S).code
+    return _put(store, Question(verb="heal"), _ANSWER_TIMEOUT_S).code
 
 
 @click.command("down")
@@ -217,7 +217,7 @@ def down_command(store: str) -> int:
     from chaos.core.clock import Deadline
 
     folder = (Path(store) / CURRENT).resolve()
-    done = _put(store, Ask(verb="down"), _STATUS_TIMEOUT_S)
+    done = _put(store, Question(verb="down"), _STATUS_TIMEOUT_S)
     deadline = Deadline("the cluster to go down", _END_TIMEOUT_S)
     while answers_there(folder):
         deadline.check(f"read why in {folder / LOG}")

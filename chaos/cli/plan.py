@@ -30,7 +30,7 @@ _NAMED = 3
 )
 def plan_command(as_json: bool, **options: Any) -> int:
     """Show every fault that `chaos run` with these options would do; do nothing."""
-    from chaos.backend_choice import chosen
+    from chaos.backend_choice import choose_backend
     from chaos.models.registry import model_named
     from chaos.options.planning import mix_of, plan_of, workload_of
     from chaos.options.system_under_test import system_of
@@ -40,7 +40,7 @@ def plan_command(as_json: bool, **options: Any) -> int:
     from reports.summary.text_style import PIPED
 
     experiment = experiment_of(options)
-    backend, why = chosen(experiment.backend, experiment.backend_options)
+    backend, why = choose_backend(experiment.backend, experiment.backend_options)
     system = system_of(experiment)
     told: list[str] = []
     mix = mix_of(experiment, system)

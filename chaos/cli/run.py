@@ -84,23 +84,23 @@ def run_command(live: str, repeat: int | None, until_failure: bool, jobs: int, *
 
 def _repeat(experiment: Experiment, times: int, jobs: int, *, until_failure: bool) -> int:
     """Many runs; returns the exit code of the worst."""
-    from chaos.backend_choice import chosen
+    from chaos.backend_choice import choose_backend
     from chaos.run.repeat import argv_of_one, check_repeatable, repeat
 
-    backend, _ = chosen(experiment.backend, experiment.backend_options)
+    backend, _ = choose_backend(experiment.backend, experiment.backend_options)
     check_repeatable(experiment, backend)
     return repeat(experiment, argv_of_one(sys.argv), times, jobs, tell, until_failure=until_failure)
 
 
 def do_run(experiment: Experiment, argv: Sequence[str], live: str) -> int:
     """One whole run, shown while it goes; returns the exit code."""
-    from chaos.backend_choice import chosen
+    from chaos.backend_choice import choose_backend
     from chaos.cli import live_json
-    from chaos.cli.live import chosen as display_of
+    from chaos.cli.live import choose_display as display_of
     from chaos.run.phases_of_a_run import run
     from reports.summary.terminal import summary
 
-    backend, why = chosen(experiment.backend, experiment.backend_options)
+    backend, why = choose_backend(experiment.backend, experiment.backend_options)
     display = display_of(live)
     try:
         folder, results, code = run(experiment, backend, tuple(argv), display, why)

@@ -116,7 +116,7 @@ def shrink_command(
     """
     from pathlib import Path
 
-    from chaos.backend_choice import chosen
+    from chaos.backend_choice import choose_backend
     from chaos.hunt.candidate import candidate_of
     from chaos.hunt.setting import topology_of
     from chaos.hunt.shrink import Wanted, least_of, shrink
@@ -128,7 +128,7 @@ def shrink_command(
 
     experiment, _ = replayed(run, options)
     folder = find_run(run, Path(options.get("store") or DEFAULTS["store"]))
-    backend, _ = chosen(experiment.backend, experiment.backend_options)
+    backend, _ = choose_backend(experiment.backend, experiment.backend_options)
     simulated = isinstance(backend, RunsHere)
     wanted = Wanted(
         anomaly=anomaly_of(folder, anomaly),

@@ -16,7 +16,7 @@ import msgspec
 
 from chaos.core.checksums import with_checksum
 from chaos.core.clock import now_ns
-from chaos.core.fault_nature import Identity, told
+from chaos.core.fault_nature import Identity, identity_of
 
 OBSERVE_PERIOD_S: Final = 1.0
 """The observer asks every node once in so many seconds, and waits less than that for the answer."""
@@ -87,7 +87,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, tag="fault"):
     @property
     def told(self) -> Identity:
         """Which fault it is, as far as the event tells: by its own members, of an older history by its name."""
-        return told(self.identity, self.name)
+        return identity_of(self.identity, self.name)
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

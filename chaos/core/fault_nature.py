@@ -80,6 +80,6 @@ def of_name(name: str) -> Identity:
     )
 
 
-def told(identity: Identity | None, name: str) -> Identity:
+def identity_of(identity: Identity | None, name: str) -> Identity:
     """What is written, or of an older history what the name tells."""
     return identity if identity is not None else of_name(name)

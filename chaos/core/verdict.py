@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from chaos.core.fault_nature import Colour, Identity, told
+from chaos.core.fault_nature import Colour, Identity, identity_of
 from chaos.core.gate import GateResult, ThresholdResult
 
 Valid = bool | Literal["unknown"]
@@ -235,7 +235,7 @@ class FaultResult(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def colour(self) -> Colour:
         """How reports draw it."""
-        return told(self.identity, self.name).nature.colour
+        return identity_of(self.identity, self.name).nature.colour
 
 
 class ErrorResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,7 +16,7 @@ from chaos.hunt.corpus import Corpus, Record
 from chaos.hunt.features import features_of
 from chaos.hunt.trial import Trial, attempt, keep
 from chaos.options.experiment import Experiment
-from chaos.run.interrupts import Stopper
+from chaos.run.interrupts import Interrupts
 
 Say = Callable[[str], None]
 TELL_EVERY_S: Final = 30.0
@@ -52,9 +52,9 @@ Learning = Callable[[int, Experiment, Candidate, Sequence[str]], tuple[str, ...]
 
 def perform_in_worker(base: Experiment, candidate: Candidate, room: Path) -> Trial:
     """``attempt`` in a process of its own, which hears interrupts itself."""
-    stopper = Stopper(lambda _: None)
-    with stopper.listening():
-        trial = attempt(base, candidate, room, lambda: stopper.times)
+    interrupts = Interrupts(lambda _: None)
+    with interrupts.listening():
+        trial = attempt(base, candidate, room, lambda: interrupts.times)
     return trial if trial.folder is None else msgspec.structs.replace(trial, features=features_of(trial.folder))
 
 
@@ -89,7 +89,7 @@ class Hunt:
         self._draw, self._corpus, self._store, self._asked = draw, corpus, store, asked
         self._say, self._found, self._perform, self._keep = say, found, perform, keeping
         self._learn = learn
-        self._stopper = Stopper(say)
+        self._interrupts = Interrupts(say)
         self._longest_s = 0.0
         self._ends_s = 0.0
         self.finds = 0
@@ -155,7 +155,7 @@ class Hunt:
         for _ in range(self._asked.runs):
             while number in done:
                 number += 1
-            if self._stopper.asked.is_set() or time.monotonic() + self._longest_s > self._ends_s:
+            if self._interrupts.asked.is_set() or time.monotonic() + self._longest_s > self._ends_s:
                 return
             yield number
             number += 1
@@ -171,7 +171,7 @@ class Hunt:
             return
         pool = ProcessPoolExecutor(self._asked.jobs, mp_context=multiprocessing.get_context("spawn"))
         try:
-            with self._stopper.listening():
+            with self._interrupts.listening():
                 yield from self._together(pool, numbers, rooms)
         finally:
             pool.shutdown(cancel_futures=True)

@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from chaos import plugins
-from chaos.backend_choice import chosen
+from chaos.backend_choice import choose_backend
 from chaos.core.errors import ChaosError, UsageError
 from chaos.hunt.candidate import Candidate
 from chaos.hunt.draw import Space, options_of
@@ -59,7 +59,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
             try:
                 drawn = options_of(seed, number + again * 2**40, self.space)
                 experiment = experiment_of({**self.own, **drawn})
-                backend, _ = chosen(experiment.backend, experiment.backend_options)
+                backend, _ = choose_backend(experiment.backend, experiment.backend_options)
                 return experiment, planned(experiment, system_of(experiment), backend)
             except ChaosError as problem:
                 error = problem
@@ -82,7 +82,7 @@ def setting_of(options: Mapping[str, Any]) -> Setting:
     own: dict[str, Any] = {name: options[name] for name in _SAME if options.get(name) is not None}
     own["pairs"] = tuple(options.get("pairs") or ())
     base = experiment_of({**own, "nemesis": NOOP})
-    backend, _ = chosen(base.backend, base.backend_options)
+    backend, _ = choose_backend(base.backend, base.backend_options)
     missing = missing_here(faults_on(base.kill), backend.lacks, here=backend.on_this_machine)
     topology = topology_of(base)
     asked = options.get("nemeses") or (ALL,)

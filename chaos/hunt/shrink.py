@@ -15,7 +15,7 @@ from chaos.hunt.candidate import Candidate
 from chaos.hunt.reductions import smaller
 from chaos.hunt.trial import Trial, attempt, check_store, keep
 from chaos.options.experiment import Experiment
-from chaos.run.interrupts import Stopper
+from chaos.run.interrupts import Interrupts
 from nemesis.targets.topology import Topology
 
 Say = Callable[[str], None]
@@ -82,7 +82,7 @@ class Shrinker:
         perform: Callable[[Experiment, Candidate, Path, Callable[[], int]], Trial] = attempt,
     ) -> None:
         self._base, self._wanted, self._rooms, self._say, self._perform = base, wanted, rooms, say, perform
-        self._stopper = Stopper(say)
+        self._interrupts = Interrupts(say)
         began_s = time.monotonic()
         self._ends_s = began_s + wanted.budget_s * _SEARCH_SHARE
         self._all_ends_s = began_s + wanted.budget_s
@@ -93,7 +93,7 @@ class Shrinker:
 
     def shrink(self, start: Candidate, topology: Topology) -> bool:
         """Look for the smallest; whether each part of it is needed. ``best`` has it, None if ``start`` did not fail."""
-        with self._stopper.listening():
+        with self._interrupts.listening():
             try:
                 first = self._failing(start)
                 if first is None:
@@ -112,7 +112,7 @@ class Shrinker:
         assert self.best is not None
         candidate, failed, done = self.best[0], 0, 0
         self._ends_s = self._all_ends_s
-        with self._stopper.listening():
+        with self._interrupts.listening():
             try:
                 for number in range(self._wanted.rate_of):
                     seed = candidate.seed + 1 + number if self._wanted.new_seeds else candidate.seed
@@ -147,9 +147,9 @@ class Shrinker:
         return None
 
     def _run(self, candidate: Candidate) -> Trial:
-        if self._stopper.asked.is_set() or time.monotonic() + self._longest_s > self._ends_s:
+        if self._interrupts.asked.is_set() or time.monotonic() + self._longest_s > self._ends_s:
             raise _Over
-        trial = self._perform(self._base, candidate, self._rooms / str(self.runs), lambda: self._stopper.times)
+        trial = self._perform(self._base, candidate, self._rooms / str(self.runs), lambda: self._interrupts.times)
         self.runs += 1
         self._longest_s = max(self._longest_s, trial.took_s)
         if trial.interrupted:

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from chaos.backend_choice import chosen
+from chaos.backend_choice import choose_backend
 from chaos.core.errors import ChaosError, HistoryError, UsageError
 from chaos.core.manifest import read_checked
 from chaos.core.runinfo import read_run, write_run
@@ -71,7 +71,7 @@ def attempt(base: Experiment, candidate: Candidate, room: Path, interrupts: Call
     write_plan(candidate.rows, plan)
     asked = experiment_for(base, candidate, plan)
     asked = msgspec.structs.replace(asked, store=str(room / "runs"), reports=())
-    backend, _ = chosen(asked.backend, asked.backend_options)
+    backend, _ = choose_backend(asked.backend, asked.backend_options)
     try:
         trial = _here(asked, backend) if isinstance(backend, RunsHere) else _as_process(asked, room, interrupts)
     except ChaosError as error:

@@ -1,8 +1,7 @@
-"""The door of a cluster that is kept up by hand: a socket in its folder, and what goes through it.
+"""The control socket of a cluster that is kept up by hand, and what goes through it.
 
 One question a connection, a JSON line; the answer is any number of lines for people and then its end. The socket is
-reached through its folder's descriptor, because a path to a socket may have 107 bytes only. The module refuses to know
-what a cluster does with a question.
+reached through its folder's descriptor, because a path to a socket may have 107 bytes only.
 """
 
 import os
@@ -25,7 +24,7 @@ _WAITING: Final = 8
 Verb = Literal["status", "inject", "heal", "down"]
 
 
-class Ask(msgspec.Struct, frozen=True, kw_only=True):
+class Question(msgspec.Struct, frozen=True, kw_only=True):
     """A question. ``duration_s``: None until it is healed by hand."""
 
     verb: Verb
@@ -78,31 +77,31 @@ def _place(folder: Path) -> Iterator[str]:
 
 
 def answers_there(folder: Path) -> bool:
-    """Whether somebody keeps a cluster up in this folder."""
-    with suppress(OSError, UsageError), _place(folder) as path, socket.socket(socket.AF_UNIX) as door:
-        door.settimeout(QUESTION_TIMEOUT_S)
-        door.connect(path)
+    """Whether a cluster is kept up in this folder."""
+    with suppress(OSError, UsageError), _place(folder) as path, socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(QUESTION_TIMEOUT_S)
+        connection.connect(path)
         return True
     return False
 
 
-def asked(folder: Path, question: Ask, timeout_s: float) -> Iterator[Answer]:
+def ask(folder: Path, question: Question, timeout_s: float) -> Iterator[Answer]:
     """Put a question and give the answer as it comes; the last is ``Done``.
 
     Raises:
-        UsageError: nobody keeps a cluster up in this folder.
+        UsageError: no cluster is kept up in this folder.
         ChaosError: whoever does ended, or said nothing for ``timeout_s``.
     """
     decoder = msgspec.json.Decoder(Answer)
-    with _place(folder) as path, socket.socket(socket.AF_UNIX) as door:
-        door.settimeout(timeout_s)
+    with _place(folder) as path, socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(timeout_s)
         try:
-            door.connect(path)
+            connection.connect(path)
         except OSError:
             raise UsageError("no cluster is up in this store; see chaos up, and chaos clean if one died") from None
         try:
-            door.sendall(msgspec.json.encode(question) + b"\n")
-            with door.makefile("rb") as lines:
+            connection.sendall(msgspec.json.encode(question) + b"\n")
+            with connection.makefile("rb") as lines:
                 for line in lines:
                     answer: Answer = decoder.decode(line)
                     yield answer
@@ -115,13 +114,13 @@ def asked(folder: Path, question: Ask, timeout_s: float) -> Iterator[Answer]:
     raise ChaosError(f"the cluster's process ended before its answer did; its words are in {folder}/logs")
 
 
-class Door:
+class ControlSocket:
     """The cluster's end: each question is answered in a thread of its own.
 
     Questions may be put as soon as it is made, and are answered from ``serve`` on.
     """
 
-    def __init__(self, folder: Path, answer: Callable[[Ask, Callable[[str], None]], Done]) -> None:
+    def __init__(self, folder: Path, answer: Callable[[Question, Callable[[str], None]], Done]) -> None:
         self._answer = answer
         self._folder = folder
         self._socket = socket.socket(socket.AF_UNIX)
@@ -133,7 +132,7 @@ class Door:
 
     def serve(self) -> None:
         """Begin to answer."""
-        threading.Thread(target=self._answer_each, name="door", daemon=True).start()
+        threading.Thread(target=self._answer_each, name="control-socket", daemon=True).start()
 
     def _answer_each(self) -> None:
         while True:
@@ -156,7 +155,7 @@ class Door:
                 if not line:
                     return
                 try:
-                    done = self._answer(msgspec.json.decode(line, type=Ask), lambda text: send(Line(text)))
+                    done = self._answer(msgspec.json.decode(line, type=Question), lambda text: send(Line(text)))
                 except ChaosError as error:
                     done = Done(code=error.exit_code, error=str(error))
                 except Exception as error:  # noqa: BLE001 - a question that breaks must not end the cluster
@@ -168,6 +167,6 @@ class Door:
             self._busy.release()
 
     def close(self) -> None:
-        """Close the door and remove it."""
+        """Close the socket and remove it."""
         self._socket.close()
         (self._folder / SOCKET).unlink(missing_ok=True)

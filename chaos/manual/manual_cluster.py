@@ -17,11 +17,11 @@ import msgspec
 from chaos.core.clock import Deadline, now_ns
 from chaos.core.errors import ChaosError, UsageError
 from chaos.core.events import RUN_EVENTS, Event, EventLog, Fault
-from chaos.manual.control_socket import Ask, Done, Door, NodeStatus
+from chaos.manual.control_socket import ControlSocket, Done, NodeStatus, Question
 from chaos.options.experiment import Experiment
 from chaos.options.system_under_test import system_of
 from chaos.run.deploy import Deployed, bring_up, prepare, remove_names, start_observer
-from chaos.run.interrupts import Stopper
+from chaos.run.interrupts import Interrupts
 from chaos.worker.messages import Observe, Seen
 from chaos.worker.pipe import Inside
 from cluster.cluster import Node
@@ -71,25 +71,25 @@ class Standing:
         self.folder = folder
         self._backend = backend
         self._say = say
-        self._stopper = Stopper(lambda _text: say("going down"))
+        self._interrupts = Interrupts(lambda _text: say("going down"))
         self._system: System = system_of(experiment)
         self._seen = threading.Condition()
         self._stages: list[Fault] = []
         self._acting = threading.Lock()
         self._injected: _Injected | None = None
         self._count = 0
-        self._door: Door | None = None
+        self._socket: ControlSocket | None = None
         self._events = EventLog(folder / "history" / RUN_EVENTS, self._told)
 
     def execute(self) -> None:
-        """Deploy, serve the door until somebody says down or interrupts, heal, take everything down.
+        """Deploy, serve the control socket until somebody says down or interrupts, heal, take everything down.
 
         Raises:
             ChaosError: it did not come up, or a host went away.
         """
         e = self.experiment
-        with self._stopper.listening(), ExitStack() as undo:
-            undo.callback(self._close_door)  # the last thing to go: who said down waits for it
+        with self._interrupts.listening(), ExitStack() as undo:
+            undo.callback(self._close_socket)  # the last thing to go: who said down waits for it
             undo.callback(self._events.close)
             topology = self._system.topology(e.settings)
             self._backend.prepare(topology, self._say)
@@ -100,7 +100,7 @@ class Standing:
             undo.callback(self._observer.close)
             if e.reuse:
                 undo.callback(self._remove_names)
-            for text in prepare(e, self._observer, e.ready_deadline_s, self._stopper.check_asked).warnings:
+            for text in prepare(e, self._observer, e.ready_deadline_s, self._interrupts.check_asked).warnings:
                 self._say(f"warning  {text}")
             self._observer.send(Observe())
             first = Deadline("every node to be observed", FIRST_LOOK_S)
@@ -108,10 +108,10 @@ class Standing:
                 first.check()
                 Deadline("a moment", _TICK_S / 5).wait()
             undo.callback(self._heal)
-            self._door = Door(self.folder, self._answer)
+            self._socket = ControlSocket(self.folder, self._answer)
             self._say("ready    chaos status, inject, heal and down speak with it")
-            self._door.serve()  # whoever got an answer finds the line above in the log
-            while not self._stopper.asked.wait(_TICK_S):
+            self._socket.serve()  # whoever got an answer finds the line above in the log
+            while not self._interrupts.asked.wait(_TICK_S):
                 self._keep_notes()
                 self._backend.check()
 
@@ -120,9 +120,9 @@ class Standing:
         self._events.emit(note)
         self._say(f"cluster  {note.text}")
 
-    def _close_door(self) -> None:
-        if self._door is not None:
-            self._door.close()
+    def _close_socket(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
 
     def _keep_notes(self) -> None:
         for note in self._backend.notes():
@@ -141,13 +141,13 @@ class Standing:
         latest = {one.node: one for one in seen.observations} if seen is not None else {}
         return leads_of(latest, self._deployed.cluster.subjects)
 
-    def _answer(self, ask: Ask, say: Say) -> Done:
+    def _answer(self, ask: Question, say: Say) -> Done:
         if ask.verb == "status":
             return Done(nodes=self._status())
         if ask.verb == "down":
-            self._stopper.asked.set()
+            self._interrupts.asked.set()
             return Done()
-        if self._stopper.asked.is_set():
+        if self._interrupts.asked.is_set():
             raise UsageError("the cluster is going down")
         if not self._acting.acquire(timeout=_TICK_S):
             raise UsageError("another inject or heal is under way; ask again")
@@ -181,7 +181,7 @@ class Standing:
             for name, node in self._deployed.cluster.nodes.items()
         )
 
-    def _inject(self, ask: Ask, say: Say) -> Done:
+    def _inject(self, ask: Question, say: Say) -> Done:
         if self._injected is not None and not self._injected.over():
             raise UsageError(f"{self._injected.row.name} is in force; chaos heal first")
         row = self._row(ask)
@@ -206,7 +206,7 @@ class Standing:
         self._injected.targets = stage.targets
         return _said_of(stage, say)
 
-    def _row(self, ask: Ask) -> Row:
+    def _row(self, ask: Question) -> Row:
         """The one row that is asked for; its leader, if it needs one, is known."""
         self._count += 1
         duration_s = ask.duration_s or FOREVER_S
@@ -288,14 +288,14 @@ def keep_up(experiment: Experiment, backend: Any, folder: Path, say: Say) -> int
 
 
 def _main(folder: Path) -> int:
-    from chaos.backend_choice import chosen
+    from chaos.backend_choice import choose_backend
     from chaos.options.resolve import experiment_of
 
     def say(text: str) -> None:
         print(text, flush=True)
 
     experiment = experiment_of({"driver": str(folder / "config.yaml")})
-    backend, why = chosen(experiment.backend, experiment.backend_options)
+    backend, why = choose_backend(experiment.backend, experiment.backend_options)
     say(f"backend  {backend.name}{why}")
     return keep_up(experiment, backend, folder, say)
 

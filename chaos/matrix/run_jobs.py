@@ -25,7 +25,7 @@ from chaos.matrix.model import Job, load_s, plain
 from chaos.matrix.process import perform
 from chaos.options.experiment import DEFAULTS
 from chaos.options.gates import gates_in
-from chaos.run.interrupts import Stopper
+from chaos.run.interrupts import Interrupts
 from chaos.run.judging import judge_each
 from chaos.run.store import runs_in
 from cluster import clean
@@ -69,15 +69,15 @@ def conduct(
     with _alone(folder):
         _write(folder / PLAN, msgspec.json.format(msgspec.json.encode(plan), indent=1))
         clear(folder, say)
-        stopper = Stopper(say)
-        with stopper.listening():
-            stopped = _do(jobs, wanted, folder, say, stopper, stop_on_invalid=stop_on_invalid, unknown=unknown)
+        interrupts = Interrupts(say)
+        with interrupts.listening():
+            stopped = _do(jobs, wanted, folder, say, interrupts, stop_on_invalid=stop_on_invalid, unknown=unknown)
         write_pages(folder)
         done = current(plan.jobs, read_rows(folder))
         rows = [done[job.planned.id] for job in wanted if job.planned.id in done]
         if stopped:
             say(f"stopped: {len(wanted) - len(rows)} of {len(wanted)} runs are left; the same command goes on")
-        return worst_exit(rows, interrupted=stopper.asked.is_set())
+        return worst_exit(rows, interrupted=interrupts.asked.is_set())
 
 
 def judge_again(jobs: Sequence[Job], folder: Path, say: Say) -> int:
@@ -128,7 +128,7 @@ def _do(
     wanted: Sequence[Job],
     folder: Path,
     say: Say,
-    stopper: Stopper,
+    interrupts: Interrupts,
     *,
     stop_on_invalid: bool,
     unknown: bool,
@@ -140,7 +140,7 @@ def _do(
     if len(left) < len(wanted):
         say(f"{len(wanted) - len(left)} of {len(wanted)} runs are done already")
     for position, job in enumerate(left):
-        row = _one(job, folder, say, stopper)
+        row = _one(job, folder, say, interrupts)
         if row is None:
             return True
         append_row(folder, row)
@@ -154,7 +154,7 @@ def _do(
     return False
 
 
-def _one(job: Job, folder: Path, say: Say, stopper: Stopper) -> CellRow | None:
+def _one(job: Job, folder: Path, say: Say, interrupts: Interrupts) -> CellRow | None:
     """The row of one job, tried again if it broke; None if somebody interrupted it."""
     cells = folder / "cells"
     cells.mkdir(exist_ok=True)
@@ -162,15 +162,15 @@ def _one(job: Job, folder: Path, say: Say, stopper: Stopper) -> CellRow | None:
     text = yaml.safe_dump(plain(job.config), sort_keys=False, allow_unicode=True)
     _write(options, f"# {job.planned.id}: chaos run -d this file\n{text}".encode())
     earlier: list[str] = []
-    while not stopper.asked.is_set():
+    while not interrupts.asked.is_set():
         attempt = perform(
             options,
             folder / RUNS,
             log,
             deadline_s(job),
-            lambda: stopper.times,
+            lambda: interrupts.times,
         )
-        if stopper.asked.is_set():
+        if interrupts.asked.is_set():
             return None
         if not again(attempt, len(earlier) + 1):
             return row_of(job, attempt, [one for one in earlier if one], folder)

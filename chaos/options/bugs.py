@@ -8,7 +8,7 @@ from typing import Any
 
 from chaos import plugins
 from chaos.core.errors import UsageError
-from chaos.options.experiment import beneath
+from chaos.options.experiment import with_defaults
 from chaos.workload.base import AttemptsSends, Workload
 from cluster.bug import SETTING, Bug
 from cluster.system import System, bugs_of
@@ -36,7 +36,7 @@ def settings_with(bug: Bug, asked: Mapping[str, str]) -> dict[str, str]:
     """
     if asked.get(SETTING, bug.name) != bug.name:
         raise UsageError(f"--bug {bug.name} and --set {SETTING}={asked[SETTING]}: two bugs at once; give one")
-    return {**beneath(bug.settings, asked), SETTING: bug.name}
+    return {**with_defaults(bug.settings, asked), SETTING: bug.name}
 
 
 def check_workload(bug: Bug, chosen: Workload) -> None:

@@ -15,11 +15,11 @@ def check_names(texts: Iterable[str]) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(name.strip() for text in texts for name in text.split(",")))
     if not names:
         return ()
-    from checkers.engine.installed_checks import broken, checks
+    from checkers.engine.installed_checks import broken_checks, checks
 
     known = checks()
     for name in names:
         if name not in known:
-            why = broken().get(name)
+            why = broken_checks().get(name)
             raise UsageError(f"--check {name}: {why or f'no such check{did_you_mean(name, known)}'}")
     return names

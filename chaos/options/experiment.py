@@ -109,12 +109,12 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         return max(64, math.ceil(due * 1.25))
 
 
-def beneath(defaults: Mapping[str, str], asked: Mapping[str, str]) -> dict[str, str]:
+def with_defaults(defaults: Mapping[str, str], asked: Mapping[str, str]) -> dict[str, str]:
     """The settings as asked for, and of ``defaults`` (by full name) those that nobody asked for, short or in full."""
     return {**{name: value for name, value in defaults.items() if name.rpartition(".")[2] not in asked}, **asked}
 
 
-def resolved(
+def resolve_experiment(
     given: Mapping[str, Any],
     settings: dict[str, str],
     seed: int,

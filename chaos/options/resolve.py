@@ -20,12 +20,12 @@ from chaos.options import bugs
 from chaos.options.check_names import check_names
 from chaos.options.config_file import BACKEND_OPTIONS, Config, load
 from chaos.options.consistency import consistency
-from chaos.options.experiment import DEFAULTS, Experiment, beneath, resolved
+from chaos.options.experiment import DEFAULTS, Experiment, resolve_experiment, with_defaults
 from chaos.options.gates import checked_operations
 from cluster.bug import SETTING, Bug
 from cluster.host import HasDefaults
 from cluster.system import System, settings_for
-from cluster.versions import can_differ, chosen
+from cluster.versions import can_differ, choose_version
 
 if TYPE_CHECKING:
     from chaos.workload.base import Workload
@@ -84,7 +84,7 @@ def experiment_of(options: Mapping[str, Any], config: Config | None = None) -> E
         values["checks"] = check_names(values["checks"])
     workload = _workload(values.get("workload", system.workload), found)
     values |= consistency(values, workload)
-    needed = beneath(settings_for(system, workload.needs), wanted)
+    needed = with_defaults(settings_for(system, workload.needs), wanted)
     checked_operations(
         values.get("thresholds", ()),
         (word.word for word in model_named(workload.model).functions),
@@ -92,7 +92,7 @@ def experiment_of(options: Mapping[str, Any], config: Config | None = None) -> E
         f"the workload {workload.name}",
     )
     settings, seed = system.resolve(needed), secrets.randbelow(SEEDS)
-    experiment = resolved(
+    experiment = resolve_experiment(
         values,
         settings,
         seed,
@@ -162,7 +162,7 @@ def _tested(said: dict[str, Any]) -> tuple[System, str | None]:
     if said.get("artifacts") is not None:
         said["artifacts"] = str(Path(said["artifacts"]).expanduser().absolute())
     own: System = plugins.load("systems", said.get("system", DEFAULTS["system"]))()
-    system = chosen(own, said.get("system_version"), said.get("artifacts"))
+    system = choose_version(own, said.get("system_version"), said.get("artifacts"))
     return system, system.version if can_differ(own) else None
 
 

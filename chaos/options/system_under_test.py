@@ -3,7 +3,7 @@
 from chaos import plugins
 from chaos.options.experiment import Experiment
 from cluster.system import System
-from cluster.versions import chosen, variant_of
+from cluster.versions import choose_version, variant_of
 
 
 def system_of(experiment: Experiment) -> System:
@@ -13,4 +13,4 @@ def system_of(experiment: Experiment) -> System:
         UsageError: the user's own build is not there any more, or not as it was.
     """
     own: System = plugins.load("systems", experiment.system)()
-    return variant_of(chosen(own, experiment.system_version, experiment.artifacts), experiment.settings)
+    return variant_of(choose_version(own, experiment.system_version, experiment.artifacts), experiment.settings)

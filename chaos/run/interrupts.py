@@ -12,7 +12,7 @@ from chaos.core import waiting
 from chaos.core.errors import RunInterrupted
 
 
-class Stopper:
+class Interrupts:
     """Counts the interrupts of the user; the first asks to stop, the second to leave."""
 
     def __init__(self, say: Callable[[str], None]) -> None:

@@ -53,7 +53,7 @@ def _session() -> Any:
     return sys.modules.get("spark_checkers.session")
 
 
-def aim(engine: str, master: str | None, driver_host: str | None) -> str:
+def choose_engine(engine: str, master: str | None, driver_host: str | None) -> str:
     """Say where Spark runs; the engine that follows from it.
 
     Args:
@@ -75,7 +75,7 @@ def aim(engine: str, master: str | None, driver_host: str | None) -> str:
     from spark_checkers import session
     from spark_checkers.masters import Where
 
-    session.aim(Where() if master is None else Where(master, driver_host or ""))
+    session.set_master(Where() if master is None else Where(master, driver_host or ""))
     return engine if master is None else "spark"
 
 
@@ -88,7 +88,7 @@ def check_engine(engine: str) -> None:
     if engine == "spark":
         from spark_checkers import session
 
-        if (missing := session.missing()) is not None:
+        if (missing := session.obstacle()) is not None:
             raise CapabilityError(missing)
 
 
@@ -102,7 +102,7 @@ def start_early(engine: str) -> None:
         return
     from spark_checkers import session
 
-    missing = session.missing()
+    missing = session.obstacle()
     if missing is None:
         session.start_early()
     elif engine == "spark":
@@ -220,10 +220,10 @@ def judge_each(
 
 def _kept(home: Path, found: "Judged", wished: Wishes) -> Results:
     """The verdict with its thresholds, written down."""
-    from checkers.engine.results_files import written
+    from checkers.engine.results_files import write_results
 
     run = read_run(home)
-    return written(home, found._replace(results=gated(found.results, run, wished(run), datetime.now(UTC).date())))
+    return write_results(home, found._replace(results=gated(found.results, run, wished(run), datetime.now(UTC).date())))
 
 
 def _here(folder: Place, note: str, only: Collection[str]) -> "Judged | ChaosError":
@@ -231,7 +231,7 @@ def _here(folder: Place, note: str, only: Collection[str]) -> "Judged | ChaosErr
     from checkers.engine import local_engine
 
     try:
-        return local_engine.judged(folder, note, only)
+        return local_engine.judge_folder(folder, note, only)
     except ChaosError as error:
         return error
 

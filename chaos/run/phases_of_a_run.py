@@ -81,7 +81,7 @@ class Run:
                 try:
                     deployed, observer = self._deploy_once(artefacts, versions, own)
                 except (DeadlineError, DeployError) as error:
-                    state.stopper.check_asked()
+                    state.interrupts.check_asked()
                     if attempt == DEPLOY_ATTEMPTS:
                         raise
                     failed = str(error)
@@ -111,7 +111,7 @@ class Run:
         self, artefacts: Path | None, versions: Mapping[str, Path], undo: ExitStack
     ) -> tuple[Deployed, Inside]:
         state, e = self.state, self.state.experiment
-        state.stopper.check_asked()
+        state.interrupts.check_asked()
         with state.phase("deploy", f"{self._shape()} on {state.backend.name}"):
             kinds = faults_on(e.kill)
             armings = armings_of(
@@ -137,7 +137,7 @@ class Run:
         """Let the cluster make what the workload needs; what it promises by its own word counts from here on."""
         state = self.state
         timeout_s = state.experiment.ready_deadline_s / DEPLOY_ATTEMPTS
-        found = prepare(state.experiment, observer, timeout_s, state.stopper.check_asked)
+        found = prepare(state.experiment, observer, timeout_s, state.interrupts.check_asked)
         for text in found.warnings:
             state.say(f"warning  {text}")
         if found.promises is not None:
@@ -197,11 +197,11 @@ def run(
         keeping.enter_context(backend.keeping_time(system_of(experiment), experiment.seed, say))
     with keeping:
         state, loaded = _until_down(experiment, backend, argv, watcher, why)
-    with state.stopper.listening():
+    with state.interrupts.listening():
         if not loaded:
             return state.folder, None, state.info.broke or DeployError.exit_code
         results = conclude(state)
-    interrupted = state.stopper.asked.is_set()
+    interrupted = state.interrupts.asked.is_set()
     return state.folder, results, exit_code(results.answer, interrupted=interrupted, broke=state.info.broke)
 
 
@@ -213,7 +213,7 @@ def _until_down(
     this = Run(state)
     for line in (f"backend  {backend.name}{why}", f"run      {state.folder}", *state.left_out):
         say(line)
-    with state.stopper.listening():
+    with state.interrupts.listening():
         ending: dict[str, Any] = {"status": "crashed", "error": "ended from outside"}
         try:
             this.execute()
@@ -228,5 +228,5 @@ def _until_down(
         finally:
             state.events.close()
             write_manifest(state.folder)  # before the status: a run that says that it is over has one
-            state.note(interrupted=state.stopper.asked.is_set(), **ending)
+            state.note(interrupted=state.interrupts.asked.is_set(), **ending)
     return state, any((state.folder / "history").glob("w*.ops"))

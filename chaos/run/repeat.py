@@ -21,7 +21,7 @@ from chaos.core.errors import UsageError
 from chaos.core.rand import SEEDS
 from chaos.core.verdict import INTERRUPTED, UNKNOWN, Valid
 from chaos.options.experiment import Experiment
-from chaos.run.interrupts import Stopper
+from chaos.run.interrupts import Interrupts
 from chaos.run.store import point
 from chaos.run.watching import Quiet
 from cluster.host import RunsHere
@@ -93,11 +93,11 @@ def argv_of_one(argv: Sequence[str]) -> tuple[str, ...]:
 
 def one(experiment: Experiment, argv: Sequence[str], room: str) -> Ended:
     """One run of its seed, in a folder ``room`` of its own; what did not pass moves into the store."""
-    from chaos.backend_choice import chosen
+    from chaos.backend_choice import choose_backend
     from chaos.run.phases_of_a_run import run
     from reports.reporter import write
 
-    backend, _ = chosen(experiment.backend, experiment.backend_options)
+    backend, _ = choose_backend(experiment.backend, experiment.backend_options)
     bare = msgspec.structs.replace(experiment, store=room, reports=())
     folder, results, code = run(bare, backend, tuple(argv), Quiet())
     kept = ""
@@ -160,12 +160,12 @@ def _all(experiment: Experiment, argv: Sequence[str], times: int, jobs: int, roo
     if jobs == 1:
         yield from (one(*asked(number)) for number in range(times))
         return
-    stopper = Stopper(say)
-    with stopper.listening(), _pool(jobs) as pool:
+    interrupts = Interrupts(say)
+    with interrupts.listening(), _pool(jobs) as pool:
         going: set[Future[Ended]] = set()
         number = 0
-        while (number < times and not stopper.asked.is_set()) or going:
-            while number < times and len(going) < jobs and not stopper.asked.is_set():
+        while (number < times and not interrupts.asked.is_set()) or going:
+            while number < times and len(going) < jobs and not interrupts.asked.is_set():
                 going.add(pool.submit(one, *asked(number)))
                 number += 1
             done, going = wait(going, return_when=FIRST_COMPLETED)

@@ -16,7 +16,7 @@ from chaos.options.experiment import Experiment, as_yaml
 from chaos.options.planning import mix_of, plan_of, workload_of
 from chaos.options.system_under_test import system_of
 from chaos.run.first_run_info import first_info
-from chaos.run.interrupts import Stopper
+from chaos.run.interrupts import Interrupts
 from chaos.run.phases import Phases
 from chaos.run.store import make_run_folder
 from chaos.run.watching import Watcher
@@ -48,7 +48,7 @@ class RunState:
         self.experiment = experiment
         self.watcher = watcher
         self.say = watcher.say
-        self.stopper = Stopper(watcher.say)
+        self.interrupts = Interrupts(watcher.say)
         self.backend = backend
         self.system: System = system_of(experiment)
         self.workload: Workload = workload_of(experiment)
@@ -96,7 +96,7 @@ class RunState:
 
     def check_insisted(self) -> None:
         """Raise RunInterrupted if somebody wants to leave at once; tell now and then that a phase goes on."""
-        self.stopper.check_insisted()
+        self.interrupts.check_insisted()
         self.phases.remind()
 
 

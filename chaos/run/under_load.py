@@ -90,7 +90,7 @@ class UnderLoad:
         self.final_phases = self._final_phases()
         kinds = faults_on(state.experiment.kill)
         check_hosts(state.plan, deployed.cluster, kinds)  # before the load's time begins: it may take a while
-        self.origin_ns = self.workers.await_start(state.stopper.check_asked)
+        self.origin_ns = self.workers.await_start(state.interrupts.check_asked)
         state.note(origin_ns=self.origin_ns, origin_utc=utc_of(self.origin_ns))
         self.nemesis = Nemesis(
             state.plan,
@@ -156,7 +156,7 @@ class UnderLoad:
         self._open()
         with state.phase("load"):
             self.workers.load(self.origin_ns)
-            faults = waiting.thread(lambda: self.nemesis.run(state.stopper.asked), "nemesis")
+            faults = waiting.thread(lambda: self.nemesis.run(state.interrupts.asked), "nemesis")
             self._watch(self.origin_ns + int(e.time_limit_s * NS_PER_S))
         faults.join(timeout=max((row.duration_s for row in state.plan), default=0.0) + FAULT_END_S)
         with state.phase("heal", "the load's time is over; ending the faults that are left"):
@@ -186,14 +186,14 @@ class UnderLoad:
         absent = Absent()
         self._look_at_observer()
         self.recovery.begin()
-        if not state.stopper.asked.is_set():
+        if not state.interrupts.asked.is_set():
             with state.phase("recovery", f"loading for {duration(e.recovery_s)} more, until every node serves again"):
                 until_ns = ns_from_now(e.recovery_s)
                 self._watch(until_ns, self.recovery.waiting(self.workers, self.sight.latest, self.sight.leads))
                 self.recovery.look()
                 absent = self.recovery.absent(self.workers.totals(), self.sight.latest(), self.sight.leads())
         self.workers.stop()
-        state.stopper.check_insisted()
+        state.interrupts.check_insisted()
         return absent
 
     def _settle(self, any_absent: bool) -> None:
@@ -268,7 +268,7 @@ class UnderLoad:
         """
         state, told_ns, dead = self.state, now_ns(), set[str]()
         while (left_s := (until_ns - now_ns()) / NS_PER_S) > 0 or waits():
-            if state.stopper.asked.wait(min(TICK_S, left_s) if left_s > 0 else TICK_S):
+            if state.interrupts.asked.wait(min(TICK_S, left_s) if left_s > 0 else TICK_S):
                 return
             state.keep_notes()
             state.backend.check()

@@ -24,7 +24,7 @@ from chaos.core.errors import DeadlineError, UsageError
 from chaos.core.events import Note
 from chaos.worker.pipe import Child, speak
 from cluster.cleanup import run_records
-from cluster.host import Capability, Host, Inmate, NodeSpec
+from cluster.host import Capability, ClientProcess, Host, NodeSpec
 from cluster.hosts.addressing import addresses, names_of
 from cluster.hosts.local import LocalHost
 
@@ -86,7 +86,7 @@ class FakeBackend:
         """Hosts see what this machine sees."""
         return str(source.resolve())
 
-    def popen_inside(self, argv: Sequence[str], env: Mapping[str, str]) -> Inmate:  # noqa: ARG002 - it is this process
+    def popen_inside(self, argv: Sequence[str], env: Mapping[str, str]) -> ClientProcess:  # noqa: ARG002 - it is this process
         """Start ``python -m MODULE`` of ours as a thread of this process.
 
         Raises:
@@ -113,7 +113,7 @@ class FakeBackend:
 
 
 class _Thread:
-    """A child of ours in a thread, as ``cluster.host.Inmate`` has it."""
+    """A child of ours in a thread, as ``cluster.host.ClientProcess`` has it."""
 
     def __init__(self, child: Child, name: str) -> None:
         from_us, to_child = os.pipe()

@@ -24,7 +24,7 @@ from chaos.core import waiting
 from chaos.core.clock import Deadline
 from chaos.core.errors import ChaosError
 from chaos.worker.messages import Answer, Command, Report, Seen, Stats
-from cluster.host import Backend, Inmate, RunsHere
+from cluster.host import Backend, ClientProcess, RunsHere
 from cluster.hosts.cpu_share import take_precedence
 
 Message = TypeVar("Message", bound=Report)
@@ -47,7 +47,7 @@ class Inside:
         self._ended = False
         self.garbled: str | None = None
         self._here: _Here | None = None
-        self._process: Inmate | None = None
+        self._process: ClientProcess | None = None
         if isinstance(backend, RunsHere):
             child: Child = importlib.import_module(argv[-1]).CHILD
             self._here = _Here(backend, child, spec, self._hear, self._note_end)

@@ -36,7 +36,7 @@ class Blame(NamedTuple):
     during: bool
 
 
-def blamed(context: Context, node: str, first_ns: int, last_ns: int, *, later: bool = False) -> Blame | None:
+def find_blame(context: Context, node: str, first_ns: int, last_ns: int, *, later: bool = False) -> Blame | None:
     """The fault to be named for what a node did from ``first_ns`` to ``last_ns``, None if none had begun.
 
     Args:
@@ -132,7 +132,7 @@ def reign_words(reign: Reign, context: Context) -> str:
     return f"{reign.word} of {word} {reign.epoch}"
 
 
-def standing(context: Context, node: str, at_ns: int, *, leads: bool, subject: str | None = None) -> str:
+def role_at(context: Context, node: str, at_ns: int, *, leads: bool, subject: str | None = None) -> str:
     """``master of epoch 3`` or ``slave``, as far as observers heard it; empty if they did not.
 
     Args:
@@ -156,7 +156,7 @@ def standing(context: Context, node: str, at_ns: int, *, leads: bool, subject: s
 class Actor(NamedTuple):
     """A node at a time, in words.
 
-    ``plain`` is its name and standing ("b2, master of epoch 3"), ``words`` the same with the fault, each
+    ``plain`` is its name and role ("b2, master of epoch 3"), ``words`` the same with the fault, each
     without a comma behind. ``fault`` is the fault's number. ``then``: of messages that it lost later, the fault that
     was not in force when it did what is told, as the end of a sentence about that; else empty.
     """
@@ -194,10 +194,10 @@ def actor(
     later: bool = False,
     subject: str | None = None,
 ) -> Actor:
-    """Who did something that ended at ``at_ns`` and began at ``since_ns``; see ``standing`` and ``blamed``."""
-    stands = standing(context, node, at_ns, leads=leads, subject=subject)
+    """Who did something that ended at ``at_ns`` and began at ``since_ns``; see ``role_at`` and ``find_blame``."""
+    stands = role_at(context, node, at_ns, leads=leads, subject=subject)
     plain = f"{node}, {stands}" if stands else node
-    blame = blamed(context, node, at_ns if since_ns is None else since_ns, at_ns, later=later)
+    blame = find_blame(context, node, at_ns if since_ns is None else since_ns, at_ns, later=later)
     if blame is None:
         return Actor(node, at_ns, plain, plain, None)
     if later and (apart := apart_words(context, blame, at_ns)):
@@ -228,19 +228,19 @@ def blamed_example(
         op: the one that was answered wrongly, or whose answer did not hold.
         sentence: what is wrong.
         what: the operation in words, where it is not the one that the sentence is about.
-        later: see ``blamed``.
+        later: see ``find_blame``.
         facts: the other fields.
     """
     who = actor_of(shard, context, op, later=later)
     asked_ns, kind = int(shard.ops.invoke[op]), Type(int(shard.ops.type[op]))
-    at = seconds_text(context, asked_ns) if kind is Type.INFO else when(shard, context, op)
+    at = seconds_text(context, asked_ns) if kind is Type.INFO else time_of(shard, context, op)
     did = "was asked" if kind is Type.INFO else "answered"
     told = " ".join(filter(None, (did, f"for {what}" if what and kind is Type.INFO else what, "at", at)))
     example = who.example(f"{sentence}; {who.subject} {told}{who.then}", key=shard.key, **facts)
     return msgspec.structs.replace(example, at_ns=asked_ns)
 
 
-def when(shard: QueueShard, context: Context, op: int) -> str:
+def time_of(shard: QueueShard, context: Context, op: int) -> str:
     """The time of an answer as ``24.0 s``."""
     return seconds_text(context, int(shard.ops.complete[op]))
 
@@ -269,5 +269,5 @@ def message_at(shard: QueueShard, context: Context, offset: int) -> Message:
     if vid < len(log.sends):
         send = int(log.sends[vid])
         if log.type[send] == Type.OK and log.offset[send] == offset:
-            by = f"acknowledged by {node_name(context, int(log.node[send]))} at {when(shard, context, send)}"
+            by = f"acknowledged by {node_name(context, int(log.node[send]))} at {time_of(shard, context, send)}"
     return Message(offset, log.value(vid), by)

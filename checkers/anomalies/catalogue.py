@@ -51,7 +51,7 @@ def kind_of(name: str) -> AnomalyKind:
     return known or AnomalyKind(name=name, one=name, many=name, meaning="", expected="", strength=0, rule="")
 
 
-def named(*names: str) -> tuple[AnomalyKind, ...]:
+def kinds_named(*names: str) -> tuple[AnomalyKind, ...]:
     """Some kinds of our own checks.
 
     Raises:

@@ -64,7 +64,7 @@ def _added(left: Finding, right: Finding) -> Finding:
     )
 
 
-def added(left: Mapping[str, Finding], right: Mapping[str, Finding]) -> dict[str, Finding]:
+def add_findings(left: Mapping[str, Finding], right: Mapping[str, Finding]) -> dict[str, Finding]:
     """Both tables in one."""
     both = dict(left)
     for name, finding in right.items():
@@ -72,9 +72,9 @@ def added(left: Mapping[str, Finding], right: Mapping[str, Finding]) -> dict[str
     return both
 
 
-def merged(left: Findings, right: Findings) -> Findings:
+def merge_findings(left: Findings, right: Findings) -> Findings:
     """Add what two shards showed."""
-    return Findings(examined=left.examined + right.examined, found=added(left.found, right.found))
+    return Findings(examined=left.examined + right.examined, found=add_findings(left.found, right.found))
 
 
 def ranges_of(key: int, offsets: Ints) -> tuple[Range, ...]:
@@ -100,7 +100,7 @@ def anomaly(name: str, finding: Finding, context: Context) -> Anomaly:
     return Anomaly(count=finding.count, allowed=promised and covered, examples=finding.examples)
 
 
-def combined(found: Iterable[Mapping[str, Anomaly]]) -> dict[str, Anomaly]:
+def combine_anomalies(found: Iterable[Mapping[str, Anomaly]]) -> dict[str, Anomaly]:
     """The anomalies that several checks, or several keys, have shown: those of one name as one."""
     out: dict[str, Anomaly] = {}
     for name, one in (item for own in found for item in own.items()):
@@ -118,7 +118,7 @@ def combined(found: Iterable[Mapping[str, Anomaly]]) -> dict[str, Anomaly]:
     return out
 
 
-def counted(number: int, noun: str) -> str:
+def count_of(number: int, noun: str) -> str:
     """``1 message``, ``3 messages``."""
     plural = noun[:-1] + "ies" if noun.endswith("y") and noun[-2] not in "aeiou" else noun + "s"
     return f"{number} {noun if number == 1 else plural}"
@@ -143,7 +143,7 @@ def validity(anomalies: Mapping[str, Anomaly]) -> Valid:
     return False if "invalid" in met else UNKNOWN if met else True
 
 
-def concluded(name: str, summary: Findings | None, context: Context, *, noun: str, clean: str) -> CheckResult:
+def conclude_findings(name: str, summary: Findings | None, context: Context, *, noun: str, clean: str) -> CheckResult:
     """The row of a check whose summary is ``Findings``.
 
     Args:
@@ -163,7 +163,7 @@ def concluded(name: str, summary: Findings | None, context: Context, *, noun: st
         name=name,
         valid=valid,
         found=text or clean,
-        examined=counted(summary.examined, noun),
+        examined=count_of(summary.examined, noun),
         anomalies=anomalies,
         reason=reason,
     )
@@ -174,7 +174,7 @@ def node_name(context: Context, node: int) -> str:
     return context.run.nodes[node].name if 0 <= node < len(context.run.nodes) else NO_NODE
 
 
-def told(shard: QueueShard, context: Context, op: int, around: int | None = None) -> dict[str, Any]:
+def describe_operation(shard: QueueShard, context: Context, op: int, around: int | None = None) -> dict[str, Any]:
     """One operation in words: names for numbers, seconds since the load began for times.
 
     Args:

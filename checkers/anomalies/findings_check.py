@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 import msgspec
 
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult
-from checkers.anomalies.findings import Findings, concluded, counted, merged
+from checkers.anomalies.findings import Findings, conclude_findings, count_of, merge_findings
 from checkers.history.check import Held, OfEachKey
 from checkers.history.check_input import Context, QueueShard
 
@@ -32,11 +32,11 @@ class FindingsCheck(OfEachKey, ABC):
 
     def merge(self, left: Findings, right: Findings) -> Findings:
         """Add what two keys showed."""
-        return merged(left, right)
+        return merge_findings(left, right)
 
     def conclude(self, summary: Findings | None, context: Context) -> CheckResult:
         """The row of the verdict table."""
-        row = concluded(self.name, summary, context, noun=self.noun, clean=self.clean_in(context))
+        row = conclude_findings(self.name, summary, context, noun=self.noun, clean=self.clean_in(context))
         if self.unseen and row.valid is True and not (summary and summary.examined):
             return msgspec.structs.replace(row, valid=UNKNOWN, found=self.unseen, reason=self.unseen)
         return row
@@ -66,7 +66,7 @@ class OfOneModel(FindingsCheck):
         context: Context,  # noqa: ARG002 - every run is told alike
     ) -> Held:
         """How much was looked at, and what held of it."""
-        looked_at = counted(summary.examined if summary else 0, self.noun)
+        looked_at = count_of(summary.examined if summary else 0, self.noun)
         return Held(first=f"{looked_at} {self.kept_beside(anomalies)}")
 
     def kept_beside(self, anomalies: dict[str, Anomaly]) -> str:  # noqa: ARG002 - for checks of which a part may be allowed

@@ -9,7 +9,7 @@ from typing import Final
 from chaos.core.clock import NS_PER_S
 from chaos.core.name_lists import listed
 from chaos.core.verdict import Failover
-from checkers.anomalies.findings import counted
+from checkers.anomalies.findings import count_of
 from checkers.history.check_input import Context
 from checkers.history.timeline import FaultSpan
 
@@ -40,7 +40,7 @@ def campaign_words(context: Context) -> str:
     if not context.run.planned_faults and not context.timeline.faults:
         return "no fault was asked for"
     heard = any(reign.kind == "replica" for reign in context.timeline.reigns)
-    return counted(faults, "fault") + (f", {counted(len(failovers(context)), 'failover')}" if heard else "")
+    return count_of(faults, "fault") + (f", {count_of(len(failovers(context)), 'failover')}" if heard else "")
 
 
 def missing_failover(context: Context) -> str | None:

@@ -16,18 +16,18 @@ from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
 from checkers.anomalies.attribution import fault_name
-from checkers.anomalies.catalogue import named
+from checkers.anomalies.catalogue import kinds_named
 from checkers.anomalies.findings import (
     Finding,
     Findings,
-    added,
-    concluded,
-    counted,
+    add_findings,
+    conclude_findings,
+    count_of,
+    describe_operation,
     examples,
     findings,
     node_name,
     seconds_text,
-    told,
 )
 from checkers.history.check import OfEachKey
 from checkers.history.check_input import Context, QueueShard
@@ -144,7 +144,7 @@ def _example(shard: QueueShard, context: Context, sent: Sent, one: Silence) -> E
         node=node,
         at_ns=start_ns,
         fault=one.fault.id,
-        ops=tuple(told(shard, context, op) for op in (int(sent.ops[one.send]), ender) if op >= 0),
+        ops=tuple(describe_operation(shard, context, op) for op in (int(sent.ops[one.send]), ender) if op >= 0),
     )
 
 
@@ -153,7 +153,7 @@ class ProgressKernel(OfEachKey):
 
     name = "progress"
     help = "faults on controllers alone stop no acknowledgements for longer than the system's margin"
-    anomalies = named("no-progress")
+    anomalies = kinds_named("no-progress")
 
     def applies(self, context: Context) -> str | None:
         """Where the system promises it and a fault was on controllers alone."""
@@ -198,7 +198,7 @@ class ProgressKernel(OfEachKey):
         """Add two queues."""
         return ProgressSummary(
             examined=left.examined + right.examined,
-            found=added(left.found, right.found),
+            found=add_findings(left.found, right.found),
             lagged=left.lagged + right.lagged,
             longest_ns=max(left.longest_ns, right.longest_ns),
         )
@@ -208,11 +208,11 @@ class ProgressKernel(OfEachKey):
         margin_s = context.run.promises.progress_margin_s
         summary = summary if summary is not None else ProgressSummary()
         longest = f"longest silence {summary.longest_ns / NS_PER_S:.1f} s of {margin_s:g} s"
-        row = concluded(self.name, summary, context, noun="send", clean=longest)
+        row = conclude_findings(self.name, summary, context, noun="send", clean=longest)
         if row.valid is not True or not summary.lagged:
             return row
         reason = (
-            f"{counted(summary.lagged, 'silence')} above the margin of {margin_s:g} s under faults on controllers "
+            f"{count_of(summary.lagged, 'silence')} above the margin of {margin_s:g} s under faults on controllers "
             "cannot be judged: the load fell behind in it"
         )
         return msgspec.structs.replace(row, valid=UNKNOWN, reason=reason)

@@ -16,8 +16,8 @@ from chaos.core.replica_data import DIFFERING_MOST, WHOLE, ReplicaData
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example
 from chaos.models.log.words import MODEL as LOG_MODEL
 from checkers.anomalies.attribution import actor
-from checkers.anomalies.catalogue import named
-from checkers.anomalies.findings import Finding, concluded, counted, examples, findings
+from checkers.anomalies.catalogue import kinds_named
+from checkers.anomalies.findings import Finding, conclude_findings, count_of, examples, findings
 from checkers.history.check import Held
 from checkers.history.check_input import Context, QueueShard
 
@@ -87,7 +87,7 @@ class ReplicaDataCheck:
 
     name = "replica-data"
     help = "after the load all replicas hold the same data"
-    anomalies = named("replica-fork")
+    anomalies = kinds_named("replica-fork")
     partition: Literal["key", "history"] = "history"
 
     def applies(self, context: Context) -> str | None:
@@ -110,7 +110,7 @@ class ReplicaDataCheck:
         found = context.timeline.replica_data
         compared = {one.node for peers in peers_of(found) for one in peers}
         if compared:
-            return Held(then=f"{counted(len(compared), 'replica')} hold the same data")
+            return Held(then=f"{count_of(len(compared), 'replica')} hold the same data")
         return Held(beside="replicas were not compared" if found else "")
 
     def conclude(self, summary: None, context: Context) -> CheckResult | None:  # noqa: ARG002 - the notes have it all
@@ -124,7 +124,9 @@ class ReplicaDataCheck:
         forks = sum(map(_forks, groups))
         fork = Finding(count=forks, examples=examples(_told(groups, context)))
         clean = "all hold the same" if compared else "nothing compared"
-        row = concluded(self.name, findings(len(compared), replica_fork=fork), context, noun="replica", clean=clean)
+        row = conclude_findings(
+            self.name, findings(len(compared), replica_fork=fork), context, noun="replica", clean=clean
+        )
         missing = [*_not_compared(found, compared), *_not_asked(found, context)]
         row = msgspec.structs.replace(row, found="; ".join((row.found, *missing)))
         if promised and missing and row.valid is True:

@@ -10,9 +10,9 @@ from typing import Literal
 
 from chaos.core.name_lists import listed_all
 from chaos.core.verdict import CheckResult, Example
-from checkers.anomalies.attribution import actor, blamed, fault_words
-from checkers.anomalies.catalogue import named
-from checkers.anomalies.findings import Finding, concluded, examples, findings, seconds_text
+from checkers.anomalies.attribution import actor, fault_words, find_blame
+from checkers.anomalies.catalogue import kinds_named
+from checkers.anomalies.findings import Finding, conclude_findings, examples, findings, seconds_text
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.leadership import Reign
 
@@ -42,7 +42,7 @@ def _doubles(context: Context) -> list[Example]:
 
 def _fault(context: Context, node: str, at_ns: int) -> str:
     """The fault to be named for a claim, as the end of a sentence."""
-    blame = blamed(context, node, at_ns, at_ns)
+    blame = find_blame(context, node, at_ns, at_ns)
     if blame is None:
         return ""
     words = fault_words(context, blame)
@@ -76,7 +76,7 @@ class RolesCheck:
 
     name = "roles"
     help = "one leader per subject and epoch or term, epochs never step back"
-    anomalies = named("dual-leader", "epoch-regression")
+    anomalies = kinds_named("dual-leader", "epoch-regression")
     partition: Literal["key", "history"] = "history"
 
     def applies(self, context: Context) -> str | None:
@@ -98,4 +98,4 @@ class RolesCheck:
             epoch_regression=Finding(count=len(steps), examples=examples(steps)),
         )
         clean = "one leader per epoch, epochs ascend" if context.timeline.reigns else "nobody claimed to lead"
-        return concluded(self.name, found, context, noun="claim", clean=clean)
+        return conclude_findings(self.name, found, context, noun="claim", clean=clean)

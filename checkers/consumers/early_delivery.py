@@ -14,19 +14,19 @@ import numpy as np
 from chaos.core.clock import NS_PER_S
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
 from chaos.models.log.words import F
-from checkers.anomalies.attribution import READ_WORDS, actor_of, when
-from checkers.anomalies.catalogue import named
+from checkers.anomalies.attribution import READ_WORDS, actor_of, time_of
+from checkers.anomalies.catalogue import kinds_named
 from checkers.anomalies.findings import (
     Finding,
     Findings,
-    concluded,
-    counted,
+    conclude_findings,
+    count_of,
+    describe_operation,
     examples,
     findings,
-    merged,
+    merge_findings,
     ranges_of,
     seconds_text,
-    told,
 )
 from checkers.history.check import OfEachKey
 from checkers.history.check_input import Context, QueueShard
@@ -58,7 +58,7 @@ class EarlyKernel(OfEachKey):
 
     name = "early"
     help = "no delayed message is given to anybody before its time"
-    anomalies = named("early-delivery")
+    anomalies = kinds_named("early-delivery")
 
     def applies(self, context: Context) -> str | None:
         """Where messages are delayed."""
@@ -84,13 +84,16 @@ class EarlyKernel(OfEachKey):
                 due_ns = int(log.argument[send])
                 before_s = (due_ns - int(log.complete[read])) / NS_PER_S
                 yield who.example(
-                    f"at {when(shard, context, read)} {who.subject} returned {log.value(vid)} at offset {offset} of "
+                    f"at {time_of(shard, context, read)} {who.subject} returned {log.value(vid)} at offset {offset} of "
                     f"queue {shard.key} to a {READ_WORDS[F(int(log.f[read]))]}, {before_s:.1f} s before its time, "
                     f"{seconds_text(context, due_ns)}",
                     key=shard.key,
                     offset=offset,
                     value=log.value(vid),
-                    ops=(told(shard, context, send), told(shard, context, read, around=offset)),
+                    ops=(
+                        describe_operation(shard, context, send),
+                        describe_operation(shard, context, read, around=offset),
+                    ),
                 )
 
         found = findings(
@@ -105,7 +108,7 @@ class EarlyKernel(OfEachKey):
 
     def merge(self, left: EarlySummary, right: EarlySummary) -> EarlySummary:
         """Add two queues."""
-        both = merged(left, right)
+        both = merge_findings(left, right)
         return EarlySummary(
             examined=both.examined,
             found=both.found,
@@ -117,12 +120,12 @@ class EarlyKernel(OfEachKey):
         """The row of the verdict table."""
         clean = "none was given before its time"
         if summary is not None and summary.explained:
-            clean = f"{counted(summary.explained, 'message')} came before the time as far as clocks are ahead"
-        row = concluded(self.name, summary, context, noun="delayed message", clean=clean)
+            clean = f"{count_of(summary.explained, 'message')} came before the time as far as clocks are ahead"
+        row = conclude_findings(self.name, summary, context, noun="delayed message", clean=clean)
         if summary is None or not summary.undecided or row.valid is not True:
             return row
         reason = (
-            f"{counted(summary.undecided, 'delayed message')} came before the time, and whether the brokers' clocks "
+            f"{count_of(summary.undecided, 'delayed message')} came before the time, and whether the brokers' clocks "
             f"explain it cannot be told: they {replicas_skew(context)}"
         )
         return msgspec.structs.replace(row, valid=UNKNOWN, found="early or not cannot be told", reason=reason)

@@ -11,20 +11,20 @@ import numpy as np
 from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
 from chaos.models.log.words import F
-from checkers.anomalies.attribution import actor_of, when
-from checkers.anomalies.catalogue import named
+from checkers.anomalies.attribution import actor_of, time_of
+from checkers.anomalies.catalogue import kinds_named
 from checkers.anomalies.findings import (
     Finding,
     Findings,
-    added,
-    concluded,
+    add_findings,
+    conclude_findings,
+    describe_operation,
     examples,
     findings,
     node_name,
     numbers,
     ranges_of,
     seconds_text,
-    told,
 )
 from checkers.consumers.lost_commits import NOBODY, finding_of, lost_commits
 from checkers.history.check import OfEachKey
@@ -85,12 +85,12 @@ def _undelivered_example(shard: QueueShard, context: Context, vid: int, final: i
     at = seconds_text(context, who.at_ns)
     return who.example(
         f"{log.value(vid)}, acknowledged by {node_name(context, int(log.node[send]))} at "
-        f"{when(shard, context, send)} at offset {offset} of queue {shard.key}, was given to no member of the group, "
-        f"which goes on at offset {log.next[final]}; at {at} {who.subject} {did}",
+        f"{time_of(shard, context, send)} at offset {offset} of queue {shard.key}, was given to no member of the "
+        f"group, which goes on at offset {log.next[final]}; at {at} {who.subject} {did}",
         key=shard.key,
         offset=offset,
         value=log.value(vid),
-        ops=tuple(told(shard, context, op, around=offset) for op in shown),
+        ops=tuple(describe_operation(shard, context, op, around=offset) for op in shown),
     )
 
 
@@ -101,7 +101,7 @@ class GroupKernel(OfEachKey):
     help = (
         "commits and answers of the group have an order, and every acknowledged message below its offset was delivered"
     )
-    anomalies = named("lost-commit", "undelivered")
+    anomalies = kinds_named("lost-commit", "undelivered")
 
     def applies(self, context: Context) -> str | None:
         """Where the clients are a group."""
@@ -141,7 +141,7 @@ class GroupKernel(OfEachKey):
         """Add two queues."""
         return GroupSummary(
             examined=left.examined + right.examined,
-            found=added(left.found, right.found),
+            found=add_findings(left.found, right.found),
             asked=left.asked + right.asked,
             unread=(*left.unread, *right.unread),
             unordered=(*left.unordered, *right.unordered),
@@ -150,7 +150,7 @@ class GroupKernel(OfEachKey):
     def conclude(self, summary: GroupSummary | None, context: Context) -> CheckResult:
         """The row of the verdict table."""
         summary = summary if summary is not None else GroupSummary()
-        row = concluded(
+        row = conclude_findings(
             self.name,
             summary,
             context,

@@ -14,9 +14,9 @@ from chaos.core.history import NEVER_NS, StreamFacts
 from chaos.core.op import Type
 from chaos.core.verdict import Example
 from chaos.models.log.words import F
-from checkers.anomalies.attribution import actor_of, when
+from checkers.anomalies.attribution import actor_of, time_of
 from checkers.anomalies.failover import failed_over
-from checkers.anomalies.findings import Finding, examples, node_name, ranges_of, told
+from checkers.anomalies.findings import Finding, describe_operation, examples, node_name, ranges_of
 from checkers.consumers.commit_register import Reads, Writes, impossible_reads
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, Mask
@@ -152,16 +152,16 @@ def _example(shard: QueueShard, context: Context, read: int, shown: int, writer:
         verb = "committed" if log.f[shown] == F.COMMIT else "read as its commit"
         why = (
             f"but offset {passed_by} had been {verb} at {node_name(context, int(log.node[shown]))} "
-            f"at {when(shard, context, shown)}"
+            f"at {time_of(shard, context, shown)}"
             f"{f', and no commit can have brought {answer} back' if answer >= 0 else ''}"
         )
     ops = [op for op in (read, shown, writer) if op >= 0]
     who = actor_of(shard, context, read, leads=True)
     return who.example(
-        f"at {when(shard, context, read)} {who.subject} answered that the group {said} queue {shard.key}, {why}",
+        f"at {time_of(shard, context, read)} {who.subject} answered that the group {said} queue {shard.key}, {why}",
         key=shard.key,
         offset=passed_by,
-        ops=tuple(told(shard, context, op) for op in ops),
+        ops=tuple(describe_operation(shard, context, op) for op in ops),
     )
 
 

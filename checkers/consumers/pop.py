@@ -18,21 +18,21 @@ from chaos.core.name_lists import listed
 from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
 from chaos.models.log.words import F
-from checkers.anomalies.attribution import actor_of, when
-from checkers.anomalies.catalogue import named
+from checkers.anomalies.attribution import actor_of, time_of
+from checkers.anomalies.catalogue import kinds_named
 from checkers.anomalies.failover import failed_over
 from checkers.anomalies.findings import (
     Finding,
     Findings,
-    added,
-    concluded,
+    add_findings,
+    conclude_findings,
+    describe_operation,
     examples,
     findings,
     node_name,
     numbers,
     ranges_of,
     seconds_text,
-    told,
 )
 from checkers.consumers.pop_leases import NOBODY, Leases
 from checkers.consumers.pop_strays import strays
@@ -168,13 +168,13 @@ def _undelivered_example(queue: _Queue, vid: int) -> Example:
     send, offset = int(log.sends[vid]), int(log.offset[log.sends[vid]])
     who = actor_of(shard, context, send, leads=True, later=True)
     return who.example(
-        f"at {when(shard, context, send)} {who.subject} acknowledged {log.value(vid)} at offset {offset} of queue "
-        f"{shard.key}{who.then}; no pop returned it, and at {when(shard, context, queue.last)} a pop at "
+        f"at {time_of(shard, context, send)} {who.subject} acknowledged {log.value(vid)} at offset {offset} of queue "
+        f"{shard.key}{who.then}; no pop returned it, and at {time_of(shard, context, queue.last)} a pop at "
         f"{node_name(context, int(log.node[queue.last]))} came back empty",
         key=shard.key,
         offset=offset,
         value=log.value(vid),
-        ops=(told(shard, context, send), told(shard, context, queue.last)),
+        ops=(describe_operation(shard, context, send), describe_operation(shard, context, queue.last)),
     )
 
 
@@ -187,14 +187,14 @@ def _never_example(queue: _Queue, vid: int) -> Example:
     offset = int(log.offset[log.sends[vid]])
     place = f" at offset {offset}" if offset >= 0 else ""
     return who.example(
-        f"at {when(shard, context, op)} {who.subject} gave {log.value(vid)}{place} of queue {shard.key} to client "
+        f"at {time_of(shard, context, op)} {who.subject} gave {log.value(vid)}{place} of queue {shard.key} to client "
         f"{leases.client[last]}{who.then}; its time was over at {seconds_text(context, int(leases.over_ns[vid]))}, "
-        f"nobody acknowledged it, nobody was given it again, and at {when(shard, context, queue.last)} a pop at "
+        f"nobody acknowledged it, nobody was given it again, and at {time_of(shard, context, queue.last)} a pop at "
         f"{node_name(context, int(log.node[queue.last]))} came back empty",
         key=shard.key,
         offset=offset if offset >= 0 else None,
         value=log.value(vid),
-        ops=(told(shard, context, op), told(shard, context, queue.last)),
+        ops=(describe_operation(shard, context, op), describe_operation(shard, context, queue.last)),
     )
 
 
@@ -210,22 +210,22 @@ def _again_example(queue: _Queue, row: int, before: int, *, excused: bool, acked
         ack = int(leases.acks[np.flatnonzero(good)[0]])
         shown = [earlier, ack, op]
         why = (
-            f"although {node_name(context, int(log.node[ack]))} had acknowledged at {when(shard, context, ack)} that "
-            f"client {shard.operations['client'][ack]} was done with it"
+            f"although {node_name(context, int(log.node[ack]))} had acknowledged at {time_of(shard, context, ack)} "
+            f"that client {shard.operations['client'][ack]} was done with it"
         )
     else:
         why = (
             f"which {node_name(context, int(log.node[earlier]))} had given to client {leases.client[before]} at "
-            f"{when(shard, context, earlier)}, until {seconds_text(context, int(leases.earliest[before]))} at least"
+            f"{time_of(shard, context, earlier)}, until {seconds_text(context, int(leases.earliest[before]))} at least"
         )
     return who.example(
-        f"at {when(shard, context, op)} {who.subject} gave {log.value(vid)}{place} of queue {shard.key} to client "
+        f"at {time_of(shard, context, op)} {who.subject} gave {log.value(vid)}{place} of queue {shard.key} to client "
         f"{leases.client[row]}, {why}",
         key=shard.key,
         offset=offset if offset >= 0 else None,
         value=log.value(vid),
         excused=excused,
-        ops=tuple(told(shard, context, one) for one in shown),
+        ops=tuple(describe_operation(shard, context, one) for one in shown),
     )
 
 
@@ -255,7 +255,7 @@ class PopKernel(OfEachKey):
     help = (
         "what is popped is given to one at a time, again after its time and never after its ack; nothing is passed over"
     )
-    anomalies = named("undelivered", "never-redelivered", "redelivered-after-ack", "early-redelivery")
+    anomalies = kinds_named("undelivered", "never-redelivered", "redelivered-after-ack", "early-redelivery")
 
     def applies(self, context: Context) -> str | None:
         """Where consumers pop."""
@@ -287,7 +287,7 @@ class PopKernel(OfEachKey):
         why = queue.unended()
         return PopSummary(
             examined=found.examined,
-            found=added(found.found, strays(shard, context, queue.leases)),
+            found=add_findings(found.found, strays(shard, context, queue.leases)),
             asked=asked,
             undecided=_accused(_Queue(shard, context, 0)) - _accused(queue) if spread_ns else 0,
             unended={shard.key: why} if why else {},
@@ -297,7 +297,7 @@ class PopKernel(OfEachKey):
         """Add two queues."""
         return PopSummary(
             examined=left.examined + right.examined,
-            found=added(left.found, right.found),
+            found=add_findings(left.found, right.found),
             asked=left.asked + right.asked,
             undecided=left.undecided + right.undecided,
             unended={**left.unended, **right.unended},
@@ -306,7 +306,7 @@ class PopKernel(OfEachKey):
     def conclude(self, summary: PopSummary | None, context: Context) -> CheckResult:
         """The row of the verdict table."""
         summary = summary if summary is not None else PopSummary()
-        row = concluded(
+        row = conclude_findings(
             self.name,
             summary,
             context,

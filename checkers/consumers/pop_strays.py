@@ -10,8 +10,8 @@ import numpy as np
 
 from chaos.core.op import Type
 from chaos.core.verdict import Example
-from checkers.anomalies.attribution import actor_of, when
-from checkers.anomalies.findings import Finding, examples, findings, told
+from checkers.anomalies.attribution import actor_of, time_of
+from checkers.anomalies.findings import Finding, describe_operation, examples, findings
 from checkers.consumers.pop_leases import Leases
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, Mask
@@ -37,11 +37,11 @@ def strays(shard: QueueShard, context: Context, leases: Leases) -> dict[str, Fin
                 op = int(leases.op[row])
                 value = f"{leases.writer[row]}:{leases.sequence[row]}" if not leases.damaged[row] else None
                 yield actor_of(shard, context, op, leads=True).example(
-                    f"at {when(shard, context, op)} {actor_of(shard, context, op, leads=True).subject} answered a pop "
-                    f"of queue {shard.key} with {value or 'a record'}{what}",
+                    f"at {time_of(shard, context, op)} {actor_of(shard, context, op, leads=True).subject} answered a "
+                    f"pop of queue {shard.key} with {value or 'a record'}{what}",
                     key=shard.key,
                     value=value,
-                    ops=(told(shard, context, op),),
+                    ops=(describe_operation(shard, context, op),),
                 )
 
         return Finding(count=len(rows), examples=examples(told_of()))

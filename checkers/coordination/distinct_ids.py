@@ -10,7 +10,7 @@ from chaos.core.op import Type
 from chaos.core.verdict import Anomaly, Example
 from chaos.models.coordination.unique_ids import MODEL
 from chaos.models.objects.answers import TOLD
-from checkers.anomalies.catalogue import named
+from checkers.anomalies.catalogue import kinds_named
 from checkers.anomalies.findings import Finding, Findings, examples, findings
 from checkers.anomalies.findings_check import OfOneModel
 from checkers.coordination.holds import Pairs
@@ -24,7 +24,7 @@ class DistinctIdsCheck(OfOneModel):
 
     name = "distinct-ids"
     help = "no id of a source is given twice, and none is lower than one before it"
-    anomalies = named("id-given-twice", "id-out-of-order")
+    anomalies = kinds_named("id-given-twice", "id-out-of-order")
     model = MODEL
     noun = "id"
     clean = "every id was given once, in growing order"

@@ -10,7 +10,7 @@ import numpy as np
 
 from chaos.core.clock import NS_PER_S
 from chaos.models.coordination.lease import MODEL, F
-from checkers.anomalies.catalogue import named
+from checkers.anomalies.catalogue import kinds_named
 from checkers.anomalies.findings import Findings
 from checkers.anomalies.findings_check import OfOneModel
 from checkers.coordination.lease_ends import Ends, ends_of
@@ -28,7 +28,7 @@ class LeaseCheck(OfOneModel):
 
     name = "lease"
     help = "an acknowledged renewal keeps a lease alive, and an entry ends with its lease"
-    anomalies = named(*KINDS)
+    anomalies = kinds_named(*KINDS)
     model = MODEL
     noun = "lease"
     clean = "every lease lived as long as was acknowledged, and no entry longer than its lease"
@@ -41,11 +41,11 @@ class LeaseCheck(OfOneModel):
         leases = leases_of(shard, looks)
         ends = ends_of(context, shard.key)
         complete = shard.ops.complete
-        wrong = [one for lease in leases for one in judged(lease, looks, complete, ends, whole=context.whole)]
+        wrong = [one for lease in leases for one in wrongs_of_lease(lease, looks, complete, ends, whole=context.whole)]
         return findings_of(shard, context, KINDS, wrong, sum(len(kept_alive(lease, looks)) > 0 for lease in leases))
 
 
-def judged(lease: Lease, looks: Looks, complete: Ints, ends: Ends, *, whole: bool) -> Iterator[Wrong]:
+def wrongs_of_lease(lease: Lease, looks: Looks, complete: Ints, ends: Ends, *, whole: bool) -> Iterator[Wrong]:
     """What is wrong of one lease, each kind once.
 
     Args:
@@ -66,7 +66,7 @@ def judged(lease: Lease, looks: Looks, complete: Ints, ends: Ends, *, whole: boo
         by = "grant" if lease.kept_f[kept] == F.GRANT else "renewal"
         said = f"was gone {after} an acknowledged {by} was sent that kept it alive"
         yield _wrong("lease-lost-early", lease, said, int(lease.kept_op[kept]), int(looks.op[look]))
-    gone = ended(lease, looks, complete)
+    gone = end_of_lease(lease, looks, complete)
     if gone is not None and len(late := np.flatnonzero(lease.kept_invoke > gone.ns)):
         said = f"was renewed {_after(int(lease.kept_invoke[late[0]]), gone.ns)} {gone.how}"
         yield _wrong("lease-renewed-after-end", lease, said, gone.op, int(lease.kept_op[late[0]]))
@@ -120,7 +120,7 @@ class Ended(NamedTuple):
     how: str
 
 
-def ended(lease: Lease, looks: Looks, complete: Ints) -> Ended | None:
+def end_of_lease(lease: Lease, looks: Looks, complete: Ints) -> Ended | None:
     """When a lease had surely ended by what was answered; None if no answer shows it."""
     shown = []
     if lease.revoked_op >= 0:

@@ -12,7 +12,7 @@ import numpy as np
 from chaos.core.op import Type
 from chaos.models.coordination.lock import MODEL, F
 from chaos.models.objects.answers import TOLD
-from checkers.anomalies.catalogue import named
+from checkers.anomalies.catalogue import kinds_named
 from checkers.anomalies.findings import Findings
 from checkers.anomalies.findings_check import OfOneModel
 from checkers.coordination.distinct_ids import given_twice, out_of_order
@@ -29,7 +29,7 @@ class LockCheck(OfOneModel):
 
     name = "lock"
     help = "a lock has one holder, tokens rise, and who lost the lock writes no more"
-    anomalies = named(*KINDS)
+    anomalies = kinds_named(*KINDS)
     model = MODEL
     noun = "grant"
     clean = "one holder at a time, and no write of an earlier one"
@@ -62,13 +62,13 @@ class LockCheck(OfOneModel):
         after_loss = "was written under token {late} after it had been written under token {early}"
         not_rising = "token {late} was given after token {early}"
         found = [
-            *wrong("lock-held-twice", granted, overlapping(answered, ends), held_twice),
+            *wrong("lock-held-twice", granted, overlaps(answered, ends), held_twice),
             *wrong("write-after-loss", written, lost, after_loss),
             *wrong("token-not-rising", granted, [(early, late) for late, early in rising], not_rising),
         ]
         return findings_of(shard, context, KINDS, found, len(granted))
 
 
-def overlapping(begins: Ints, ends: Ints) -> Pairs:
+def overlaps(begins: Ints, ends: Ints) -> Pairs:
     """Grants that began for certain while another one held for certain: (that one, the grant)."""
     return [(early, late) for early, late in too_many(begins, ends, 1)]

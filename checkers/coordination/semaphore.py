@@ -12,7 +12,7 @@ from chaos.core.name_lists import listed
 from chaos.core.op import Type
 from chaos.models.coordination.semaphore import MODEL, F
 from chaos.models.objects.answers import TOLD
-from checkers.anomalies.catalogue import named
+from checkers.anomalies.catalogue import kinds_named
 from checkers.anomalies.findings import Findings
 from checkers.anomalies.findings_check import OfOneModel
 from checkers.coordination.distinct_ids import given_twice
@@ -29,7 +29,7 @@ class SemaphoreCheck(OfOneModel):
 
     name = "semaphore"
     help = "a semaphore has no more holders than permits, and a permit is given back once"
-    anomalies = named(*KINDS)
+    anomalies = kinds_named(*KINDS)
     model = MODEL
     noun = "grant"
     clean = "no more holders than permits, and each permit given back once"

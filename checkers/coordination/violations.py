@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from chaos.core.verdict import Example
 from checkers.anomalies.attribution import blamed_example
-from checkers.anomalies.findings import Finding, Findings, examples, findings, told
+from checkers.anomalies.findings import Finding, Findings, describe_operation, examples, findings
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.words import words_of
 
@@ -41,5 +41,5 @@ def examples_of(shard: QueueShard, context: Context, wrong: Iterable[Wrong]) -> 
             context,
             guilty,
             f"{words_of(context.run).key} {shard.key}: {one.sentence}",
-            ops=tuple(told(shard, context, op) for op in (guilty, *others)),
+            ops=tuple(describe_operation(shard, context, op) for op in (guilty, *others)),
         )

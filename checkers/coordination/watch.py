@@ -10,7 +10,7 @@ import numpy as np
 
 from chaos.core.history import NEVER_NS
 from chaos.models.coordination.watch import DELETED, MODEL
-from checkers.anomalies.catalogue import named
+from checkers.anomalies.catalogue import kinds_named
 from checkers.anomalies.findings import Findings
 from checkers.anomalies.findings_check import OfOneModel
 from checkers.coordination.violations import Wrong, findings_of
@@ -34,7 +34,7 @@ class WatchCheck(OfOneModel):
 
     name = "watch"
     help = "a watch is told every change, once, in order, and as it was written"
-    anomalies = named(*KINDS)
+    anomalies = kinds_named(*KINDS)
     model = MODEL
     noun = "event"
     clean = "every change was told once, in order, as it was written"

@@ -20,7 +20,7 @@ class Arrows(NamedTuple):
     target: Ints
 
 
-def joined(*several: Arrows) -> Arrows:
+def join_arrows(*several: Arrows) -> Arrows:
     """All arrows of several."""
     return Arrows(*(np.concatenate(columns) for columns in zip(*several, strict=True)))
 

@@ -11,7 +11,7 @@ from chaos.core.name_lists import listed
 from chaos.core.runinfo import Promises
 from chaos.core.verdict import Anomaly, Headline
 from checkers.anomalies.catalogue import kind_of, rank
-from checkers.anomalies.findings import Finding, Range, counted
+from checkers.anomalies.findings import Finding, Range, count_of
 from checkers.assumptions import skipped_words
 from checkers.cluster.faults_and_failovers import campaign_words
 from checkers.history.check import Held, Telling
@@ -124,5 +124,5 @@ def sentence_unknown(reasons: Sequence[str], context: Context) -> str:
     """The first sentence of a run that nobody can judge: the first reasons, and how many more there are."""
     shown = "; ".join(reasons[:REASONS])
     more = len(reasons) - REASONS
-    rest = "" if more <= 0 else f"; and {counted(more, 'more reason')}"
+    rest = "" if more <= 0 else f"; and {count_of(more, 'more reason')}"
     return f"Unknown: {shown}{rest}. {_campaign(context)}"

@@ -74,7 +74,7 @@ def checks() -> Mapping[str, Check[Any]]:
     return MappingProxyType({name: found[name] for name in ordered})
 
 
-def broken() -> Mapping[str, str]:
+def broken_checks() -> Mapping[str, str]:
     """The names of the checks that cannot be used, and why."""
     return MappingProxyType(_loaded()[1])
 

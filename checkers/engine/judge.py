@@ -16,8 +16,8 @@ from chaos.core.errors import HistoryError
 from chaos.core.series import Series
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, FaultResult, Headline, Results, Steady, merged
 from checkers.anomalies.catalogue import rank
-from checkers.anomalies.findings import Finding, Findings, added, combined
-from checkers.assumptions import Traffic, ended, named_counts, skipped_words
+from checkers.anomalies.findings import Finding, Findings, add_findings, combine_anomalies
+from checkers.assumptions import Traffic, named_counts, skipped_words, why_unfinished
 from checkers.cluster.faults_and_failovers import failovers
 from checkers.engine import headline
 from checkers.engine.installed_checks import Panel
@@ -27,7 +27,7 @@ from checkers.history.timeline import FaultSpan
 from checkers.history.words import words_of
 from checkers.recovery.errors_by_node import ErrorsKernel
 from checkers.recovery.operation_kinds import KindsKernel, KindsSummary, kind_results
-from checkers.recovery.rpo import RpoSummary, Toll
+from checkers.recovery.rpo import FaultLoss, RpoSummary
 from checkers.recovery.rto import RtoKernel, RtoSummary
 from checkers.recovery.series import SeriesKernel
 from checkers.recovery.service import ServiceKernel, ServiceSummary, availability, latencies, steady
@@ -80,7 +80,7 @@ def examine(shard: QueueShard, context: Context, examiners: Iterable[Examiner[An
     return Part(summaries, took_s)
 
 
-def together(parts: Iterable[Part], examiners: Sequence[Examiner[Any]]) -> Part | None:
+def merge_parts(parts: Iterable[Part], examiners: Sequence[Examiner[Any]]) -> Part | None:
     """One part of several, in their order; None of none. No more than two are held at a time."""
     total: Part | None = None
     for part in parts:
@@ -131,7 +131,7 @@ def _fault(
 
 
 def fault_result(
-    span: FaultSpan, times: RtoSummary, toll: Toll | None, steadied: Steady | None, context: Context
+    span: FaultSpan, times: RtoSummary, toll: FaultLoss | None, steadied: Steady | None, context: Context
 ) -> FaultResult:
     """The row of one fault: its life, what it stopped and what it cost."""
     injected = span.inject_ns is not None
@@ -150,7 +150,7 @@ def _grouped(rows: Sequence[CheckResult], summaries: Mapping[str, Any]) -> tuple
     found: dict[str, Finding] = {}
     for summary in summaries.values():
         if isinstance(summary, Findings):
-            found = added(found, summary.found)
+            found = add_findings(found, summary.found)
     part_of = headline.parts(found)
     marked = [
         msgspec.structs.replace(
@@ -161,7 +161,7 @@ def _grouped(rows: Sequence[CheckResult], summaries: Mapping[str, Any]) -> tuple
         )
         for row in rows
     ]
-    every = combined(row.anomalies for row in marked)
+    every = combine_anomalies(row.anomalies for row in marked)
     return marked, dict(sorted(every.items(), key=lambda item: rank(item[0])))
 
 
@@ -238,7 +238,7 @@ def conclude(part: Part | None, context: Context, panel: Panel, engine: str, eng
     """
     summaries: Mapping[str, Any] = part.summaries if part is not None else {}
     rows, declined = _rows(panel, part, context)
-    why = ended(context)
+    why = why_unfinished(context)
     if why:
         rows = [_not_ended(row, why) for row in rows]
     rows, anomalies = _grouped(rows, summaries)

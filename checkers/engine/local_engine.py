@@ -24,11 +24,11 @@ from chaos.core.memory import keep_freed
 from chaos.core.storage_path import Place, Remote, of_each
 from chaos.core.verdict import Results
 from checkers.engine.installed_checks import Panel, instance, panel
-from checkers.engine.judge import Judged, Part, conclude, examine, together
-from checkers.engine.results_files import written
+from checkers.engine.judge import Judged, Part, conclude, examine, merge_parts
+from checkers.engine.results_files import write_results
 from checkers.history.check_input import Context
 from checkers.history.folder_integrity import context_of, evidence_of
-from checkers.history.shards import Tables, grouped, load_shard, load_timeline, materialise, tables_of
+from checkers.history.shards import Tables, group_keys, load_shard, load_timeline, materialise, tables_of
 
 SMALL: Final = 1_000_000
 """Operations up to which starting processes costs more than it gives."""
@@ -75,7 +75,7 @@ class Duty(msgspec.Struct, frozen=True, kw_only=True):
         return cls(context=context, judging=new_judging(), places=panel.places(), lazily=panel.partial)
 
 
-def examined(history: Place, duty: Duty, keys: Sequence[int]) -> Part:
+def examine_shards(history: Place, duty: Duty, keys: Sequence[int]) -> Part:
     """What the checks make of some queues, one after the other.
 
     Args:
@@ -89,7 +89,7 @@ def examined(history: Place, duty: Duty, keys: Sequence[int]) -> Part:
     tables = _tables(history, duty.judging, duty.context)
     examiners = [instance(place) for place in duty.places]
     shards = (load_shard(tables, key, lazily=duty.lazily) for key in keys)
-    part = together((examine(shard, duty.context, examiners) for shard in shards), examiners)
+    part = merge_parts((examine(shard, duty.context, examiners) for shard in shards), examiners)
     assert part is not None, "a group has a queue"
     return part
 
@@ -107,7 +107,7 @@ def _side_by_side(
             ) from None
 
 
-def judged(folder: Place, note: str = "", only: Collection[str] = ()) -> Judged:
+def judge_folder(folder: Place, note: str = "", only: Collection[str] = ()) -> Judged:
     """Judge one run folder without writing the verdict (tables are made where they are missing).
 
     Args:
@@ -125,18 +125,18 @@ def judged(folder: Place, note: str = "", only: Collection[str] = ()) -> Judged:
     make = partial(materialise, history, model_name=evidence.run.model, manifest=evidence.manifest)
     made = list(progress.as_made("streams", of_each(make, workers, far=isinstance(history, Remote)), len(workers)))
     context = context_of(evidence, made, load_timeline(history, evidence.run, evidence.manifest))
-    groups = grouped({key for one in made for key in one.keys})
+    groups = group_keys({key for one in made for key in one.keys})
     judges = panel(context, only)
-    examine_group = partial(examined, history, Duty.of(context, judges))
+    examine_group = partial(examine_shards, history, Duty.of(context, judges))
     processes = min(len(os.sched_getaffinity(0)), len(groups))
     if processes > 1 and sum(one.facts.operations for one in made) > SMALL:
         parts = _side_by_side(examine_group, folder, groups, processes)
     else:
         parts = map(examine_group, groups)
     told = progress.as_made("groups of queues", parts, len(groups))
-    return conclude(together(told, judges.examiners()), context, judges, "local", note)
+    return conclude(merge_parts(told, judges.examiners()), context, judges, "local", note)
 
 
 def judge(folder: Path, note: str = "") -> Results:
     """Judge one run folder and write the verdict into it."""
-    return written(folder, judged(folder, note))
+    return write_results(folder, judge_folder(folder, note))

@@ -31,7 +31,7 @@ def _write_anomalies(folder: Path, results: Results) -> None:
         (place / "ops.jsonl").write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
 
 
-def written(folder: Path, judged: Judged) -> Results:
+def write_results(folder: Path, judged: Judged) -> Results:
     """Write a verdict into its run folder, replacing an earlier one; the results that stand there now."""
     _write_anomalies(folder, judged.results)
     write_checked(folder / "series.json", msgspec.json.encode(judged.series))

@@ -19,7 +19,7 @@ _BYTE: Final = 1 << 8
 _NARROW: Final = 1 << 16
 
 
-def stabbed(lo: Ints, hi: Ints, weight: Ints, size: int, *, none: int) -> Ints:
+def largest_covering(lo: Ints, hi: Ints, weight: Ints, size: int, *, none: int) -> Ints:
     """For each position 0..size-1 the largest weight of an interval [lo, hi) that covers it.
 
     Args:
@@ -48,7 +48,7 @@ def stabbed(lo: Ints, hi: Ints, weight: Ints, size: int, *, none: int) -> Ints:
     return out
 
 
-def among(column: Column, few: Iterable[int]) -> Mask:
+def is_among(column: Column, few: Iterable[int]) -> Mask:
     """Which numbers are one of a few; np.isin costs as much as twenty comparisons."""
     out = np.zeros(len(column), dtype=np.bool_)
     for one in few:

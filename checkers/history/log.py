@@ -14,7 +14,7 @@ import numpy as np
 from chaos.core.errors import HistoryError
 from chaos.core.op import Type
 from chaos.models.log.words import POPS, READS, F
-from checkers.history.columns import Column, Ints, Mask, among, are_distinct, distinct, starts_of
+from checkers.history.columns import Column, Ints, Mask, are_distinct, distinct, is_among, starts_of
 from checkers.history.operations import LogOperations
 from checkers.history.rows import Columns
 from checkers.history.values import Names, distinct_pairs
@@ -23,7 +23,7 @@ DAMAGED: Final = -1
 _SHIFT: Final = 40
 
 
-def packed(worker: Column, number: Ints) -> Ints:
+def pack_number(worker: Column, number: Ints) -> Ints:
     """Worker and operation in one number; both are small by construction of the streams."""
     out: Ints = (worker.astype(np.int64) << _SHIFT) | number
     return out
@@ -63,9 +63,9 @@ class Log(LogOperations):
         What a replica holds was given to no client, and what was popped may have come from elsewhere than its place:
         neither takes part in what is known of the log.
         """
-        if not among(self.f, (F.REPLICA, *POPS)).any():  # a row has the f of its operation
+        if not is_among(self.f, (F.REPLICA, *POPS)).any():  # a row has the f of its operation
             return self._all_reads
-        known = among(self._all_reads["f"], READS)
+        known = is_among(self._all_reads["f"], READS)
         return {name: self._all_reads[name][known] for name in self._all_reads}
 
     @cached_property
@@ -84,8 +84,8 @@ class Log(LogOperations):
         """The rows joined with their operations."""
         start = self._starts
         worker, number = self._reads["worker"], self._reads["op"]
-        asked = packed(worker[start], number[start])
-        op = self.read_ops[_found(packed(self.operations["worker"], self.operations["op"])[self.read_ops], asked)]
+        asked = pack_number(worker[start], number[start])
+        op = self.read_ops[_found(pack_number(self.operations["worker"], self.operations["op"])[self.read_ops], asked)]
         if not are_distinct(op):
             raise HistoryError("the records of one read are not neighbours; the tables were altered")
         return _Groups(op, start, np.diff(start, append=len(number)))

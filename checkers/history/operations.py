@@ -13,7 +13,7 @@ import numpy.typing as npt
 from chaos.core.op import Type
 from chaos.models.log.transaction import COMMITTING
 from chaos.models.log.words import READS, SENDS, STRONG_READS, F
-from checkers.history.columns import Column, Ints, Mask, among
+from checkers.history.columns import Column, Ints, Mask, is_among
 from checkers.history.rows import Columns
 
 _Column = TypeVar("_Column")
@@ -76,7 +76,7 @@ class LogOperations(Operations):
     @cached_property
     def sends(self) -> Ints:
         """Ops of the sends: a vid is a place here."""
-        return np.flatnonzero(among(self.f, SENDS))
+        return np.flatnonzero(is_among(self.f, SENDS))
 
     @cached_property
     def withheld(self) -> Mask:
@@ -91,7 +91,7 @@ class LogOperations(Operations):
     @cached_property
     def _must_be_there(self) -> Mask:
         """Per operation: whether it is an acknowledged send that must be in the log."""
-        out: Mask = among(self.f, SENDS) & np.equal(self.type, Type.OK)
+        out: Mask = is_among(self.f, SENDS) & np.equal(self.type, Type.OK)
         if bool((self.f == F.TRANSACT).any()):
             out[self.sends[self.withheld]] = False
         return out
@@ -109,7 +109,7 @@ class LogOperations(Operations):
     @cached_property
     def read_ops(self) -> Ints:
         """Ops of the reads by clients."""
-        return np.flatnonzero(among(self.f, READS))
+        return np.flatnonzero(is_among(self.f, READS))
 
     @cached_property
     def ok_reads(self) -> Ints:
@@ -119,7 +119,7 @@ class LogOperations(Operations):
     @cached_property
     def strong_reads(self) -> Ints:
         """Ops of the ok strong reads."""
-        return self.ok_reads[among(self.f[self.ok_reads], STRONG_READS)]
+        return self.ok_reads[is_among(self.f[self.ok_reads], STRONG_READS)]
 
     @cached_property
     def begin(self) -> Ints:

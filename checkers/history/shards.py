@@ -23,7 +23,7 @@ from chaos.models.registry import model_named, model_of
 from checkers.history.check_input import READ_COLUMNS, QueueShard
 from checkers.history.columns import Column, Ints, are_distinct, starts_of
 from checkers.history.events import events_of
-from checkers.history.log import packed
+from checkers.history.log import pack_number
 from checkers.history.rows import Rows
 from checkers.history.table import Table, remedy
 from checkers.history.timeline import Timeline, timeline_of
@@ -184,7 +184,7 @@ def _by_read(reads: Mapping[str, Column]) -> Ints | None:
     starts = starts_of(worker, number)
     rising = position[1:] > position[:-1]
     rising[starts[1:] - 1] = True
-    if are_distinct(packed(worker[starts], number[starts])) and bool(rising.all()):
+    if are_distinct(pack_number(worker[starts], number[starts])) and bool(rising.all()):
         return None
     return np.lexsort((position, number, worker))
 
@@ -229,7 +229,7 @@ def load_shard(tables: Tables, key: int, *, lazily: bool = False) -> QueueShard:
     return QueueShard(key, operations, reads)
 
 
-def grouped(keys: Iterable[int]) -> list[list[int]]:
+def group_keys(keys: Iterable[int]) -> list[list[int]]:
     """Queues as at most ``GROUPS`` groups of neighbours, ascending: the work that is done in one piece."""
     ordered = sorted(keys)
     size = max(1, -(-len(ordered) // GROUPS))

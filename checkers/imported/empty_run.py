@@ -9,7 +9,7 @@ from chaos.core.runinfo import Promises, RunInfo
 from chaos.models.log.words import MODEL as LOG_MODEL
 
 
-def nowhere(queues: int, *, rate: float = 0.0, mix: Mapping[str, float] | None = None) -> RunInfo:
+def empty_run_info(queues: int, *, rate: float = 0.0, mix: Mapping[str, float] | None = None) -> RunInfo:
     """What kernels may ask of it.
 
     Args:

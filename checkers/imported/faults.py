@@ -14,7 +14,7 @@ import msgspec
 from chaos.core.fault_nature import of_name
 from chaos.formats.records import Event
 from checkers.history.timeline import FaultSpan
-from checkers.imported.json_values import plain
+from checkers.imported.json_values import to_json
 
 NEMESES: Final = frozenset({"nemesis", "fault"})
 """The processes that break things: Jepsen's, and what the reader of OpenChaos' files calls its faults."""
@@ -100,7 +100,7 @@ def faults_of(events: Sequence[Event]) -> Faults:
             open_ = [one for one in open_ if act.f not in one[1]]
         elif act.asked_ns is not None:
             name, ends = begun
-            said = "" if act.value is None else msgspec.json.encode(plain(act.value)).decode()
+            said = "" if act.value is None else msgspec.json.encode(to_json(act.value)).decode()
             said = said if len(said) <= _SHOWN else said[: _SHOWN - 1] + "…"
             open_.append((len(spans), ends))
             spans.append(

@@ -20,12 +20,12 @@ from checkers.engine.judge import fault_result
 from checkers.history.check_input import Context
 from checkers.history.columns import Ints
 from checkers.history.timeline import Timeline
-from checkers.imported.empty_run import nowhere
+from checkers.imported.empty_run import empty_run_info
 from checkers.imported.faults import Faults, faults_of
 from checkers.imported.load import EVERYWHERE, Doings, Given, Load
 from checkers.recovery.histogram import BUCKETS, bucket_of, quantile
 from checkers.recovery.rpo import RpoKernel, RpoSummary, tolls_of
-from checkers.recovery.rto import Attempts, RtoSummary, not_ok_under, touched, worse
+from checkers.recovery.rto import Attempts, RtoSummary, longer_of, not_ok_under, outages_by_fault
 from checkers.recovery.service import Sent, ServiceKernel, ServiceSummary, availability, latencies, steady, summary_of
 
 SENDS: Final = frozenset({"send", "txn", "enqueue", "append", "add", "write", "put", "generate"})
@@ -140,9 +140,9 @@ def _recoveries(parts: Sequence[Doings], context: Context) -> RtoSummary:
     told = [part for part in parts if part.f in TELLING and len(part.begun)]
     for part in told:
         attempts = Attempts(part.f, part.key, part.begun, part.ended, part.type == Type.OK)
-        for fault, rto, _, _ in touched(attempts, context):
+        for fault, rto, _, _ in outages_by_fault(attempts, context):
             key = fault.id, part.f, part.key
-            longest[key] = worse(longest[key], rto) if key in longest else rto
+            longest[key] = longer_of(longest[key], rto) if key in longest else rto
     bad = [part.begun[part.type != Type.OK] for part in told]
     return RtoSummary(
         longest=longest,
@@ -159,7 +159,7 @@ def _context(load: Load, faults: Faults, seconds: float, span: tuple[int, int]) 
     rate = every / seconds if seconds > 0 else 0.0
     by_queue = {part.f for part in load.parts if part.key != EVERYWHERE}
     shares = {f: count / every * (1 if f in by_queue else max(1, queues)) for f, count in kinds.items() if count}
-    run = nowhere(queues, rate=rate, mix=shares)  # a kind that knows of no queues has its whole rate on each
+    run = empty_run_info(queues, rate=rate, mix=shares)  # a kind that knows of no queues has its whole rate on each
     timeline = Timeline(
         origin_ns=span[0],
         end_ns=span[1],

@@ -14,14 +14,14 @@ from chaos.formats import registry as formats
 from chaos.formats.kafka import KafkaHistory
 from chaos.formats.missing import Missing, undone
 from checkers.imported.figures import Losses, figures
-from checkers.imported.json_values import plain
+from checkers.imported.json_values import to_json
 from checkers.imported.load import of_kafka
 from checkers.imported.options import Question
 from checkers.imported.results import results
 from checkers.kafka.check import KafkaVerdict, check
 from checkers.kafka.losses import losses
 from checkers.kafka.names import STANDS
-from checkers.kafka.report import EXAMPLES, told
+from checkers.kafka.report import EXAMPLES, anomalies_of
 from checkers.kafka.rows import Records
 
 _NOBODY: Final = np.empty(0, dtype=np.int64)
@@ -31,7 +31,7 @@ def _plain(anomaly: Anomaly) -> Anomaly:
     """The anomaly with keys and values that JSON can hold."""
 
     def shown(example: Example) -> Example:
-        return msgspec.structs.replace(example, ops=tuple(plain(row) for row in example.ops))
+        return msgspec.structs.replace(example, ops=tuple(to_json(row) for row in example.ops))
 
     return msgspec.structs.replace(anomaly, examples=tuple(shown(example) for example in anomaly.examples))
 
@@ -61,7 +61,7 @@ def may_be_undone(verdict: KafkaVerdict, missing: Missing) -> frozenset[str]:
 
 def told_of(verdict: KafkaVerdict, history: KafkaHistory, question: Question, engine: str) -> Results:
     """A verdict in the shape of ``results.json``."""
-    anomalies = told(verdict, history.columns, sub_via=question.sub_via, ww_deps=question.ww_deps)
+    anomalies = anomalies_of(verdict, history.columns, sub_via=question.sub_via, ww_deps=question.ww_deps)
     records = Records(history.columns)
     acked, proof = losses(records) if "lost-write" in anomalies else (_NOBODY, _NOBODY)
     time_ns = records.time_ns

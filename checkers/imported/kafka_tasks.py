@@ -3,7 +3,7 @@
 One task pairs the records of all parts (``pair``), one for every group of logs judges these (``look``, ``examine``),
 one adds up and tells (``conclude``). What they give each other lies in the folder of the parts: tables as files of
 NumPy, which are mapped where they can be. The module refuses parts whose order is not that of their index
-(``regular``).
+(``is_in_order``).
 """
 
 import pickle
@@ -32,7 +32,7 @@ from checkers.kafka.case_counts import Cases
 from checkers.kafka.per_log import Options, Summary
 from checkers.kafka.report import EXAMPLES
 from checkers.kafka.rows import Records
-from checkers.kafka.subset_of_logs import Apart, Spread, Whole
+from checkers.kafka.subset_of_logs import LogSubset, Spread, Whole
 
 
 class ReadPart(msgspec.Struct, frozen=True):
@@ -45,7 +45,8 @@ class ReadPart(msgspec.Struct, frozen=True):
 class Paired(msgspec.Struct, frozen=True):
     """What is said of all records together. ``tables``: the folder of ``Whole``'s columns.
 
-    ``mixed``: as of ``per_log.mixed``. ``unsure``: as of ``apart.unsure``: then ``look`` comes before ``examine``.
+    ``mixed``: as of ``per_log.has_mixed_records``. ``unsure``: as of ``subset.has_unknown_across_groups``: then
+    ``look`` comes before ``examine``.
     """
 
     tables: Path
@@ -78,7 +79,7 @@ def keep(history: KafkaHistory, folder: Path) -> ReadPart:
     return ReadPart(kafka_parts.save(history, folder), _kept(folder, subset_of_logs.spread(history.columns, groups)))
 
 
-def regular(parts: Sequence[ReadPart]) -> bool:
+def is_in_order(parts: Sequence[ReadPart]) -> bool:
     """Whether records stand in the order of their index, so that parts need not be put together to number them.
 
     Values that are no integers have numbers that only all parts together can give them.
@@ -116,13 +117,13 @@ def pair(parts: Sequence[ReadPart], folder: Path) -> Paired:
             rows.append(getattr(spread, name) + base)
     silent, both, wide = (np.concatenate(rows) for rows in found.values())
     records = _records(ops, partners(ops), ())
-    whole = Whole(ops, records.partner, silent, subset_of_logs.common(records, silent))
+    whole = Whole(ops, records.partner, silent, subset_of_logs.common_records(records, silent))
     place = folder / uuid.uuid4().hex
     place.mkdir()
     for name in _COLUMNS:
         np.save(place / f"{name}.npy", getattr(ops if name in columns else whole, name))
     mixed = bool((records.sends | records.polls)[both].any())
-    return Paired(place, mixed=mixed, unsure=subset_of_logs.unsure(records, wide))
+    return Paired(place, mixed=mixed, unsure=subset_of_logs.has_unknown_across_groups(records, wide))
 
 
 _COLUMNS = (*Ops.__slots__, "partner", "silent", "common")
@@ -147,7 +148,7 @@ def _mapped(path: Path) -> npt.NDArray[Any]:
         return np.asarray(np.load(path))
 
 
-def _apart(parts: Sequence[ReadPart], paired: Paired, group: Sequence[int]) -> Apart:
+def _apart(parts: Sequence[ReadPart], paired: Paired, group: Sequence[int]) -> LogSubset:
     keys = {at: key for at, key in enumerate(_keys(parts)) if bucket_of(key) in group}
     ids = {(type(key), key): at for at, key in keys.items()}
     of_parts: list[list[Any]] = []
@@ -167,7 +168,7 @@ def _apart(parts: Sequence[ReadPart], paired: Paired, group: Sequence[int]) -> A
         ]
         of_parts.append([column[named] for column in told])
     *columns, place = [np.concatenate(column) for column in zip(*of_parts, strict=True)]
-    return Apart(_whole(paired), Mops(*columns), place, keys)
+    return LogSubset(_whole(paired), Mops(*columns), place, keys)
 
 
 MESSAGES: Final = 1_000_000
@@ -204,7 +205,7 @@ def examine(
     """Judge a group of buckets. ``looks``: what ``look`` gave of all groups, if it was asked."""
     own = _apart(parts, paired, group)
     proven = own.known(np.unique(np.concatenate([_given(one) for one in looks]))) if looks else None
-    summary = own.told(check.examined(own.records, own.silent, options, proven))
+    summary = own.told(check.examine_logs(own.records, own.silent, options, proven))
     return Examined(_kept(folder, summary), summary.future)
 
 

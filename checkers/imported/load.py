@@ -16,7 +16,7 @@ from chaos.formats.operations import LONG_AGO, Operation
 from checkers.history.columns import Ints
 from checkers.kafka.log import ids_of
 from checkers.kafka.rows import Records, shards
-from checkers.objects.calls import frozen
+from checkers.objects.calls import freeze
 
 EVERYWHERE: Final = -1
 """The queue of operations that belong to none."""
@@ -138,11 +138,11 @@ def _given(operations: Sequence[Operation]) -> Given:
         if one.type is not Type.OK:
             continue
         if one.f == "enqueue" and one.invoke_ns is not None:
-            value = frozen(one.argument if one.argument is not None else one.output)
+            value = freeze(one.argument if one.argument is not None else one.output)
             sent[value] = min(sent.get(value, NEVER_NS), one.invoke_ns)
         elif one.f in ("dequeue", "drain") and one.complete_ns is not None:
             several = one.f == "drain" and isinstance(one.output, tuple | list | frozenset)
-            for value in map(frozen, one.output if several else (one.output,)):
+            for value in map(freeze, one.output if several else (one.output,)):
                 first[value] = min(first.get(value, NEVER_NS), one.complete_ns)
     count = len(sent)
     return Given(

@@ -16,8 +16,8 @@ from chaos.core.verdict import Example
 from chaos.formats.operations import NEVER, Operation
 from checkers.anomalies.findings import Finding
 from checkers.history.columns import Ints
-from checkers.imported.json_values import plain
-from checkers.objects.calls import frozen
+from checkers.imported.json_values import to_json
+from checkers.objects.calls import freeze
 from checkers.objects.ddmin import smallest
 from checkers.objects.finding import show
 
@@ -74,8 +74,8 @@ def _sightings(operations: Iterable[Operation]) -> list[tuple[int, Any]]:
 def _sentence(name: str, example: Example, log: Log, shown: Sequence[Operation]) -> str:
     value = log.value_of.get(example.value or "")
     seen = _sightings(shown)
-    offsets = sorted({offset for offset, one in seen if frozen(one) == frozen(value)})
-    values = {frozen(one): one for offset, one in seen if offset == example.offset}
+    offsets = sorted({offset for offset, one in seen if freeze(one) == freeze(value)})
+    values = {freeze(one): one for offset, one in seen if offset == example.offset}
     lines = [str(one.number) for one in shown[:_LINES]]
     lines += [f"{len(shown) - _LINES} more"] if len(shown) > _LINES else []
     said = _SENTENCES[name].format(
@@ -92,22 +92,22 @@ def row(operation: Operation) -> dict[str, Any]:
     """An operation as a line of jsonl has it, with the line's number."""
     own: dict[str, Any] = {"op": operation.number, "f": operation.f, "type": operation.type.word}
     if operation.process is not None:
-        own["process"] = plain(operation.process)
-    own |= {"value": plain(operation.argument)} if operation.f == "append" else {}
-    own |= {name: plain(value) for name, value in operation.extra.items()}
+        own["process"] = to_json(operation.process)
+    own |= {"value": to_json(operation.argument)} if operation.f == "append" else {}
+    own |= {name: to_json(value) for name, value in operation.extra.items()}
     own |= {"invoke": operation.invoke}
     return own | ({} if operation.complete == NEVER else {"complete": operation.complete})
 
 
 def _near(log: Log, example: Example) -> Ints:
     """The operations that name an occurrence's value or offset, or that ended when it was seen."""
-    value = frozen(log.value_of.get(example.value or ""))
+    value = freeze(log.value_of.get(example.value or ""))
     near = []
     for i, one in enumerate(log.operations):
         pairs = one.extra.get("records") or ()
-        named = frozen(one.argument) == value if one.f == "append" else False
+        named = freeze(one.argument) == value if one.f == "append" else False
         named |= one.extra.get("offset") == example.offset and one.f == "append"
-        named |= any(offset == example.offset or frozen(of) == value for offset, of in pairs)
+        named |= any(offset == example.offset or freeze(of) == value for offset, of in pairs)
         if named or example.at_ns in (one.invoke, one.complete):
             near.append(i)
     return np.array(near, dtype=np.int64)
@@ -132,7 +132,7 @@ def _smallest(name: str, example: Example, log: Log) -> list[Operation] | None:
     return None
 
 
-def told(name: str, finding: Finding, logs: Sequence[Log]) -> tuple[Example, ...]:
+def examples_of(name: str, finding: Finding, logs: Sequence[Log]) -> tuple[Example, ...]:
     """The examples of an anomaly, the first with the smallest sub-history that shows it.
 
     Args:
@@ -153,7 +153,7 @@ def told(name: str, finding: Finding, logs: Sequence[Log]) -> tuple[Example, ...
                 key=example.key,
                 offset=example.offset,
                 last_offset=example.last_offset,
-                value=None if value is None else str(plain(value)),
+                value=None if value is None else str(to_json(value)),
                 ops=tuple(row(one) for one in shown[:MOST]),
             )
         )

@@ -18,13 +18,13 @@ from chaos.formats import registry as formats
 from chaos.formats.missing import UNDONE, Missing, Stands, undone
 from chaos.formats.operations import Operation
 from chaos.models.log.words import F
-from checkers.anomalies.findings import Findings, anomaly, counted, merged, validity
+from checkers.anomalies.findings import Findings, anomaly, count_of, merge_findings, validity
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.timeline import timeline_of
-from checkers.imported.empty_run import nowhere
+from checkers.imported.empty_run import empty_run_info
 from checkers.imported.figures import figures
 from checkers.imported.load import of_operations
-from checkers.imported.log_report import Found, Log, told
+from checkers.imported.log_report import Found, Log, examples_of
 from checkers.imported.options import Question
 from checkers.imported.results import results
 from checkers.log.duplicates import DuplicatesKernel
@@ -33,7 +33,7 @@ from checkers.log.linearizable import LinearizableKernel
 from checkers.log.offsets import OffsetsKernel
 from checkers.log.order import OrderKernel
 from checkers.log.phantom import PhantomKernel
-from checkers.objects.calls import frozen
+from checkers.objects.calls import freeze
 from checkers.objects.finding import show
 
 KERNELS: Final = (
@@ -108,7 +108,7 @@ def shard_of(operations: list[Operation], key: int = 0, numbers: dict[Any, int] 
     numbers = {} if numbers is None else numbers
     appends = [operation.f == "append" for operation in operations]
     values = [
-        numbers.setdefault(frozen(one.argument), len(numbers)) if own else -1
+        numbers.setdefault(freeze(one.argument), len(numbers)) if own else -1
         for one, own in zip(operations, appends, strict=True)
     ]
     records = [[] if own else _records(one) for one, own in zip(operations, appends, strict=True)]
@@ -151,7 +151,7 @@ def shard_of(operations: list[Operation], key: int = 0, numbers: dict[Any, int] 
         "error": np.array([None] * size, dtype=object),
     }
     rows = [
-        (i + 1, position, offset, numbers.setdefault(frozen(value), len(numbers)))
+        (i + 1, position, offset, numbers.setdefault(freeze(value), len(numbers)))
         for i, own in enumerate(records)
         for position, (offset, value) in enumerate(own)
     ]
@@ -179,7 +179,7 @@ def _processes(operations: list[Operation]) -> np.ndarray[Any, Any]:
     """Numbers for processes; an operation whose line names none has one of its own."""
     numbers: dict[Any, int] = {}
     own = [
-        len(operations) + i if one.process is None else numbers.setdefault(frozen(one.process), len(numbers))
+        len(operations) + i if one.process is None else numbers.setdefault(freeze(one.process), len(numbers))
         for i, one in enumerate(operations)
     ]
     return np.array(own, dtype=np.int32)
@@ -203,8 +203,8 @@ def judge(path: Place, question: Question, engine: str) -> Results:
     operations = formats.read(path, question.format)
     by_key: dict[Any, tuple[Any, list[Operation]]] = {}
     for operation in operations.items:
-        by_key.setdefault(frozen(operation.key), (operation.key, []))[1].append(operation)
-    run = nowhere(len(by_key))
+        by_key.setdefault(freeze(operation.key), (operation.key, []))[1].append(operation)
+    run = empty_run_info(len(by_key))
     context = Context(run=run, streams=(), timeline=timeline_of([], run))
     logs: list[Log] = []
     whole: Findings | None = None
@@ -212,13 +212,13 @@ def judge(path: Place, question: Question, engine: str) -> Results:
         for number, (key, own) in enumerate(by_key.values()):
             numbers: dict[Any, int] = {}
             found = found_in(shard_of(own, number, numbers), context)
-            whole = found if whole is None else merged(whole, found)
+            whole = found if whole is None else merge_findings(whole, found)
             logs.append(_log(own, number, "" if len(by_key) == 1 and key is None else show(key), numbers, context))
     except ValueError as error:
         raise HistoryError(f"{path}: {error}") from error
     found_at_all = whole.found if whole is not None else {}
     anomalies: dict[str, Anomaly] = {
-        name: msgspec.structs.replace(anomaly(name, finding, context), examples=told(name, finding, logs))
+        name: msgspec.structs.replace(anomaly(name, finding, context), examples=examples_of(name, finding, logs))
         for name, finding in found_at_all.items()
     }
     return results(
@@ -229,14 +229,14 @@ def judge(path: Place, question: Question, engine: str) -> Results:
         reason="",
         cut_off=operations.cut_off,
         undone=undone(anomalies, STANDS, operations.missing),
-        examined=f"{len(operations.items)} operations of {counted(len(logs), 'log')}",
+        examined=f"{len(operations.items)} operations of {count_of(len(logs), 'log')}",
         figures=figures(of_operations(operations.items, question.model), operations.others, None),
     )
 
 
 def _log(own: list[Operation], key: int, name: str, numbers: dict[Any, int], context: Context) -> Log:
     """A log as it is told. ``numbers``: of its values, as the kernels were given them."""
-    shown = {frozen(value): value for one in own for value in _values(one)}
+    shown = {freeze(value): value for one in own for value in _values(one)}
 
     def judged(some: list[Operation]) -> Found:
         return found_in(shard_of(some, key, numbers), context).found

@@ -16,12 +16,12 @@ from chaos.formats import registry as formats
 from chaos.formats.missing import Missing, undone
 from chaos.formats.operations import LONG_AGO, NEVER, Operation, Operations
 from checkers.imported.figures import Losses, figures
-from checkers.imported.json_values import plain
+from checkers.imported.json_values import to_json
 from checkers.imported.load import of_operations
 from checkers.imported.options import Question
 from checkers.imported.results import results
 from checkers.objects import bags, minimise, registry
-from checkers.objects.calls import Call, Calls, frozen
+from checkers.objects.calls import Call, Calls, freeze
 from checkers.objects.finding import Answer
 from checkers.objects.linearization_answer import NAME
 from checkers.objects.rules import Budget, Rules
@@ -66,7 +66,7 @@ def _objects(operations: Operations, question: Question) -> Iterable[tuple[Any, 
         return [(None, Calls(map(_call, operations.items)))] if operations.items else []
     objects: dict[Any, tuple[Any, list[Call]]] = {}
     for operation in operations.items:
-        of = frozen(operation.key)
+        of = freeze(operation.key)
         if of not in objects:
             objects[of] = operation.key, []
         objects[of][1].append(_call(operation))
@@ -88,11 +88,11 @@ def _row(call: Call) -> dict[str, Any]:
     """An operation in words; what orders it stands beside it, None where it has no beginning or no end."""
     return {
         "op": call.number,
-        "process": plain(call.process),
+        "process": to_json(call.process),
         "f": call.f,
         "type": call.outcome.word,
-        "argument": plain(call.argument),
-        "output": plain(call.output),
+        "argument": to_json(call.argument),
+        "output": to_json(call.output),
         "invoke": None if call.invoke == LONG_AGO else call.invoke,
         "complete": None if call.complete == NEVER else call.complete,
     }
@@ -116,7 +116,7 @@ def _answers(
     for key, calls in objects:
         answer = check(calls, rules, budget)
         if NAME in answer.found and not explained:
-            answer, explained = minimise.explained(model, check, calls, rules, answer, budget), True
+            answer, explained = minimise.explain(model, check, calls, rules, answer, budget), True
         yield key, answer
 
 
@@ -127,7 +127,7 @@ def _losses(model: str, objects: Iterable[tuple[Any, Calls]]) -> Losses | None:
     acked: list[int] = []
     proof: list[int] = []
     for _, calls in objects:
-        lost = bags.unreturned(calls)
+        lost = bags.unreturned_values(calls)
         if lost is None:
             return None
         ends = [call.ended_ns for call in calls.of("dequeue", "drain") if call.outcome is Type.OK]
@@ -147,7 +147,7 @@ def judge(path: Place, question: Question, engine: str) -> Results:
     budget = Budget(question.budget_s)
     try:
         objects = list(_objects(operations, question))
-        answer = registry.merged(_answers(model, objects, rules, budget))
+        answer = registry.merge_answers(_answers(model, objects, rules, budget))
     except HistoryError as error:
         raise HistoryError(f"{path}: {error}") from error
     anomalies = {

@@ -14,7 +14,7 @@ from chaos.core.storage_path import Place
 from chaos.core.verdict import Results
 from chaos.formats import registry as formats
 from checkers.imported.figures import figures
-from checkers.imported.json_values import plain
+from checkers.imported.json_values import to_json
 from checkers.imported.options import Question
 from checkers.imported.results import results
 from checkers.imported.transactions_of import Imported, of_history, of_paired
@@ -23,7 +23,7 @@ from checkers.txn.judge import Judgement, Options
 from checkers.txn.judge import judge as judge_transactions
 from checkers.txn.models import STRONGEST, Boundary, model_named
 from checkers.txn.names import LIST_APPEND, RW_REGISTER, UNDONE, Model
-from checkers.txn.transactions import NEVER, observed
+from checkers.txn.transactions import NEVER, was_observed
 
 _FRIENDLY: Final = {STRONGEST: "strong-serializable"}
 """What the reference calls a model in its answers; both are names of it."""
@@ -114,7 +114,7 @@ def _examples(history: Imported, *, lists: bool) -> Examples:
             "complete": None if complete == NEVER else complete,
         }
 
-    examples = Examples(t, lists=lists, row=row, plain=plain)
+    examples = Examples(t, lists=lists, row=row, plain=to_json)
     return examples
 
 
@@ -126,6 +126,6 @@ def _undone(verdict: Judgement, history: Imported, model: Model, options: Option
     of an order and take nothing from it.
     """
     found = {*verdict.anomalies, *verdict.beside}
-    stands = history.answered | observed(history.transactions)
+    stands = history.answered | was_observed(history.transactions)
     certain = judge_transactions(history.transactions.only(stands), model, options)
     return frozenset((found - {*certain.anomalies, *certain.beside}) | (found & UNDONE))

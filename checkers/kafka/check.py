@@ -18,9 +18,9 @@ from checkers.history.columns import Ints
 from checkers.kafka import explain, graph, per_log
 from checkers.kafka.case_counts import Case, CaseCounts, Cases
 from checkers.kafka.cycle_search import BUDGET, Graph, OverBudgetError, Part, graph_of, parts
-from checkers.kafka.first_cycle import named
+from checkers.kafka.first_cycle import name_as_reference
 from checkers.kafka.log import Values
-from checkers.kafka.names import CYCLES, Via, allowed
+from checkers.kafka.names import CYCLES, Via, allowed_anomalies
 from checkers.kafka.per_log import Options, Summary
 from checkers.kafka.rows import Records, shards
 
@@ -84,21 +84,21 @@ def check(
         budget: how many dependencies are searched for cycles at most; more make the verdict unknown.
     """
     records = Records(columns)
-    silent = per_log.hollow(records)
-    options = Options(ww_deps=ww_deps, edges=ww_deps or per_log.mixed(records), keep=keep)
-    summary = examined(records, silent, options)
+    silent = per_log.empty_polls(records)
+    options = Options(ww_deps=ww_deps, edges=ww_deps or per_log.has_mixed_records(records), keep=keep)
+    summary = examine_logs(records, silent, options)
     if summary.future:
-        edges = examined(records, silent, EDGES)
+        edges = examine_logs(records, silent, EDGES)
         summary.ww, summary.wr = edges.ww, edges.wr
     return conclude(summary, records, sub_via=sub_via, ww_deps=ww_deps, strict=strict, keep=keep, budget=budget)
 
 
-def examined(records: Records, silent: Ints, options: Options, proven: Ints | None = None) -> Summary:
+def examine_logs(records: Records, silent: Ints, options: Options, proven: Ints | None = None) -> Summary:
     """The kernel over one log after the other.
 
     Args:
         records: the history, or what these logs need of it.
-        silent: what ``per_log.hollow`` gives for the whole history.
+        silent: what ``per_log.empty_polls`` gives for the whole history.
         options: what is looked for.
         proven: the union of ``per_log.first_look`` over other logs.
     """
@@ -126,10 +126,10 @@ def conclude(
         found["precommitted-read"] = CaseCounts(len(own), own if keep is None else own[:keep])
     there, reason = None, ""
     try:
-        there = graph_of(records, graph.together(summary.ww), graph.together(summary.wr), budget)
+        there = graph_of(records, graph.merge_edges(summary.ww), graph.merge_edges(summary.wr), budget)
     except OverBudgetError as over:
         reason = f"cycles were not looked for: {over.edges:,} dependencies between records, the budget is {budget:,}"
-    strong = named(there, parts(there)) if there is not None else []
+    strong = name_as_reference(there, parts(there)) if there is not None else []
     for part in strong:
         for name in part.kinds:
             found.setdefault(name, CaseCounts()).count += 1
@@ -140,7 +140,7 @@ def conclude(
     if not reason and bool((records.process >= 0).any()) and not summary.linked and not graph.any_real_time(records):
         first = int(records.index[np.flatnonzero(records.process >= 0)[0]])
         found["empty-transaction-graph"] = CaseCounts(1, [] if keep == 0 else [Case((), (first,))])
-    covered = allowed(sub_via, ww_deps=ww_deps, strict=strict)
+    covered = allowed_anomalies(sub_via, ww_deps=ww_deps, strict=strict)
     anomalies = {
         name: KafkaAnomaly(one.count, name in covered, tuple(one.cases), one.unsure)
         for name, one in sorted(found.items())

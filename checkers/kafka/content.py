@@ -14,7 +14,7 @@ from checkers.kafka.case_counts import Case, Cases
 from checkers.kafka.log import UNKNOWN, Log
 
 
-def disputed(log: Log, cases: Cases) -> None:
+def find_inconsistent_offsets(log: Log, cases: Cases) -> None:
     """One offset with two values; one value at two offsets."""
     key = log.shard.name
 
@@ -35,7 +35,7 @@ def _senders(log: Log, values: list[int]) -> tuple[int, ...]:
     return tuple(sorted(int(log.shard.records.index[one]) for one in set(writers[writers >= 0].tolist())))
 
 
-def aborted(log: Log, cases: Cases) -> None:
+def find_aborted_reads(log: Log, cases: Cases) -> None:
     """G1a: an ok poll returned what a failed send had tried to write."""
     values, shard = log.values, log.shard
     failed = values.send_type == Type.FAIL
@@ -100,7 +100,7 @@ def proofs(log: Log, which: Ints) -> Ints:
     return proving
 
 
-def lost(log: Log, cases: Cases) -> None:
+def find_lost(log: Log, cases: Cases) -> None:
     """What ``lost_values`` finds."""
     values, shard = log.values, log.shard
     which = lost_values(log)
@@ -119,7 +119,7 @@ def lost(log: Log, cases: Cases) -> None:
     cases.add("lost-write", which, tell)
 
 
-def unseen(log: Log, cases: Cases) -> None:
+def find_unseen(log: Log, cases: Cases) -> None:
     """Acknowledged, and in no ok poll."""
     values, shard = log.values, log.shard
     acked = np.zeros(values.ids.size, dtype=bool)
@@ -132,7 +132,7 @@ def unseen(log: Log, cases: Cases) -> None:
     cases.add("unseen", np.flatnonzero(acked & ~values.seen), tell)
 
 
-def precommitted(log: Log) -> list[tuple[int, int, Case]]:
+def precommitted_reads(log: Log) -> list[tuple[int, int, Case]]:
     """Records that polled what they themselves sent: (record, its first send to this log, case).
 
     The reference names one log per record, the first it sends to; that choice is made where all logs are known.

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from chaos.core.op import Type
-from checkers.cycles.components import Arrows, components, joined
+from checkers.cycles.components import Arrows, components, join_arrows
 from checkers.history.columns import Ints
 from checkers.kafka.graph import Edges
 from checkers.kafka.rows import NEVER, Records
@@ -132,12 +132,12 @@ def parts(graph: Graph) -> list[Part]:
     """The strongly connected parts of the whole graph, by their first record, and the kinds of cycles of each."""
     size = len(graph.rows)
     chain, ww, wr = _chain(graph), Arrows(graph.ww.source, graph.ww.target), Arrows(graph.wr.source, graph.wr.target)
-    label, cyclic = components(2 * size, size, joined(ww, wr, chain))
+    label, cyclic = components(2 * size, size, join_arrows(ww, wr, chain))
     if not cyclic.any():
         return []
     by_ww = components(size, size, ww).cyclic
-    by_both = components(size, size, joined(ww, wr)).cyclic
-    by_time = components(2 * size, size, joined(ww, chain)).cyclic
+    by_both = components(size, size, join_arrows(ww, wr)).cyclic
+    by_time = components(2 * size, size, join_arrows(ww, chain)).cyclic
     nodes = np.flatnonzero(cyclic)
     order = nodes[np.argsort(label[nodes], kind="stable")]
     groups = np.split(order, np.flatnonzero(np.diff(label[order])) + 1)

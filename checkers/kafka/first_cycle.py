@@ -31,7 +31,7 @@ Pairs = dict[tuple[int, int], int]
 """Edges as rows of records, with the log of each; -1 for real time."""
 
 
-def named(graph: Graph, parts: Sequence[Part], steps: int = STEPS) -> list[Part]:
+def name_as_reference(graph: Graph, parts: Sequence[Part], steps: int = STEPS) -> list[Part]:
     """The parts, with circles of sends and real time named as the reference names them.
 
     Args:

@@ -27,16 +27,16 @@ class Edges:
         return len(self.source)
 
 
-def none() -> Edges:
+def no_edges() -> Edges:
     """No edges."""
     empty = np.empty(0, dtype=np.int64)
     return Edges(empty, empty, empty)
 
 
-def together(parts: list[Edges]) -> Edges:
+def merge_edges(parts: list[Edges]) -> Edges:
     """The edges of several logs."""
     if not parts:
-        return none()
+        return no_edges()
     return Edges(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("source", "target", "key")))
 
 
@@ -54,7 +54,7 @@ def polled_after_sent(log: Log) -> Edges:
 def sent_before(log: Log) -> Edges:
     """ww: the records that sent the values of neighbouring indices."""
     if not len(log.picked):
-        return none()
+        return no_edges()
     placed = np.flatnonzero(log.place > 0)
     return _edges(log.writer[log.picked[log.place[placed] - 1]], log.writer[placed], log.shard.key)
 

@@ -26,7 +26,7 @@ MOST: Final = 5000
 """Operations that are looked at at most."""
 
 
-def restricted(columns: KafkaColumns, keep: Mask) -> KafkaColumns:
+def only_records(columns: KafkaColumns, keep: Mask) -> KafkaColumns:
     """The history of some records only; they keep their numbers."""
     ops, mops = columns.ops, columns.mops
     place = np.cumsum(keep) - 1
@@ -55,7 +55,7 @@ def identity(name: str, case: Case) -> Hashable:
     return name, case.key, body[1]
 
 
-def minimised(
+def minimise(
     columns: KafkaColumns,
     name: str,
     case: Case,
@@ -86,13 +86,13 @@ def minimised(
 
     def shows(operations: Ints) -> bool:
         left[0] -= 1
-        seen = check(restricted(columns, records_of(operations)), sub_via=sub_via, ww_deps=ww_deps, keep=None)
+        seen = check(only_records(columns, records_of(operations)), sub_via=sub_via, ww_deps=ww_deps, keep=None)
         found = seen.anomalies.get(name)
         return found is not None and any(identity(name, one) == wanted for one in found.cases)
 
     for operations in _guesses(columns, case, first):
         if len(operations) <= MOST and shows(operations):
-            return restricted(columns, records_of(smallest(operations, shows, lambda: left[0] > 0)))
+            return only_records(columns, records_of(smallest(operations, shows, lambda: left[0] > 0)))
     return None
 
 

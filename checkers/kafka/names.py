@@ -67,7 +67,7 @@ inconsistent. A value is sent once.
 """
 
 
-def allowed(via: Via, *, ww_deps: bool, strict: bool) -> frozenset[str]:
+def allowed_anomalies(via: Via, *, ww_deps: bool, strict: bool) -> frozenset[str]:
     """The anomalies that do not make a history invalid.
 
     Args:

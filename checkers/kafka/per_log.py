@@ -56,7 +56,7 @@ def first_look(shard: Shard) -> Ints:
     return Values(shard).proven(shard)
 
 
-def hollow(records: Records) -> Ints:
+def empty_polls(records: Records) -> Ints:
     """The ok records that polled and returned no message of any log, ascending."""
     op, kind = records.stretches.op, records.stretches.kind
     silent = np.flatnonzero((kind == Mop.NOTHING) | (kind == Mop.EMPTY))
@@ -66,14 +66,14 @@ def hollow(records: Records) -> Ints:
     return heads(op[silent[~full[op[silent]]]])
 
 
-def mixed(records: Records) -> bool:
+def has_mixed_records(records: Records) -> bool:
     """Whether some record both sent and polled messages."""
     if not bool((records.f == KafkaF.TXN).any()):
         return False
-    return bool((records.sends | records.polls)[both(records.stretches)].any())
+    return bool((records.sends | records.polls)[mixed_records(records.stretches)].any())
 
 
-def both(stretches: Stretches) -> Ints:
+def mixed_records(stretches: Stretches) -> Ints:
     """The records, completions or not, that name messages sent and messages polled, ascending."""
     sent, polled = (heads(stretches.op[stretches.kind == kind]) for kind in (Mop.SEND, Mop.POLLED))
     return np.intersect1d(sent, polled, assume_unique=True)
@@ -91,22 +91,28 @@ def examine(shard: Shard, proven: Ints, silent: Ints, options: Options, values: 
     Args:
         shard: the log.
         proven: the union of ``first_look`` over all logs.
-        silent: what ``hollow`` gave for the history.
+        silent: what ``empty_polls`` gave for the history.
         options: what is looked for.
         values: what ``first_look`` worked out, if it is still there.
     """
     log = Log(shard, values or Values(shard), proven)
     cases = Cases(options.keep)
-    for look in (content.disputed, content.aborted, content.phantom, content.lost, content.unseen):
+    for look in (
+        content.find_inconsistent_offsets,
+        content.find_aborted_reads,
+        content.phantom,
+        content.find_lost,
+        content.find_unseen,
+    ):
         look(log, cases)
     order.polls(log, cases)
     order.sends(log, cases)
     seen = realtime.nonlinearizable(log, cases)
-    realtime.stale(log, seen, silent, cases)
+    realtime.find_stale_polls(log, seen, silent, cases)
     out = Summary(cases, messages=len(shard.sends.op) + len(shard.polls))
-    out.own = {op: (row, case) for op, row, case in content.precommitted(log)}
+    out.own = {op: (row, case) for op, row, case in content.precommitted_reads(log)}
     if options.edges:
-        wr, ww = graph.polled_after_sent(log), graph.sent_before(log) if options.ww_deps else graph.none()
+        wr, ww = graph.polled_after_sent(log), graph.sent_before(log) if options.ww_deps else graph.no_edges()
         out.wr, out.ww, out.linked = [wr], [ww], bool(len(wr) + len(ww))
     else:
         out.linked = bool((log.writer[log.values.shown] >= 0).any())

@@ -1,9 +1,10 @@
 """What polls returned, by log, without putting every message of a history in the order of its log.
 
 A poll returns a log's messages as a stretch of neighbouring rows; so it is stretches that are put in order. And where
-many processes poll a log, its polls say the same over and over: where they contradict nobody (``sighted`` proves it in
-the order of the table, where messages of one time are near each other, hence in cache), each message is kept once. A
-log for which that cannot be proven has no ``Sightings``, and is judged by its rows. The module refuses to judge.
+many processes poll a log, its polls say the same over and over: where they contradict nobody (``sightings_of`` proves
+it in the order of the table, where messages of one time are near each other, hence in cache), each message is kept
+once. A log for which that cannot be proven has no ``Sightings``, and is judged by its rows. The module refuses to
+judge.
 """
 
 from dataclasses import dataclass
@@ -104,7 +105,7 @@ class _Room:
     edges: Ints
 
 
-def sighted(polled: Polled, ok: Mask) -> list[Sightings | None]:
+def sightings_of(polled: Polled, ok: Mask) -> list[Sightings | None]:
     """By key what the polls of a log showed; None where that does not say as much as its rows.
 
     Args:

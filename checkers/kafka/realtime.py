@@ -81,7 +81,7 @@ def nonlinearizable(log: Log, cases: Cases) -> Seen:
     return seen
 
 
-def stale(log: Log, seen: Seen, hollow: Ints, cases: Cases) -> None:
+def find_stale_polls(log: Log, seen: Seen, hollow: Ints, cases: Cases) -> None:
     """Ok polls that found nothing though the log had held a message for them before they began.
 
     A poll may return any part of what is there, so only two kinds are held to it: one that names the log and says that

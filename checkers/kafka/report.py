@@ -14,7 +14,7 @@ from chaos.formats.kafka_columns import NONE, SEEK_TO_BEGINNING, KafkaColumns, K
 from checkers.kafka.case_counts import Case
 from checkers.kafka.check import KafkaVerdict
 from checkers.kafka.explain import sentence
-from checkers.kafka.minimise import minimised
+from checkers.kafka.minimise import minimise
 from checkers.kafka.names import CYCLES, Via
 
 EXAMPLES: Final = 8
@@ -82,7 +82,7 @@ def _circle(case: Case) -> tuple[Edge, ...]:
     return tuple(Edge(before=a, after=b, kind=kind, reason=why) for a, b, kind, why in ends)
 
 
-def told(verdict: KafkaVerdict, columns: KafkaColumns, *, sub_via: Via, ww_deps: bool) -> dict[str, Anomaly]:
+def anomalies_of(verdict: KafkaVerdict, columns: KafkaColumns, *, sub_via: Via, ww_deps: bool) -> dict[str, Anomaly]:
     """All anomalies of a verdict with their examples.
 
     Args:
@@ -98,7 +98,7 @@ def told(verdict: KafkaVerdict, columns: KafkaColumns, *, sub_via: Via, ww_deps:
         for case in one.cases[:EXAMPLES]:
             small = circles.get(case.ops) if name in CYCLES and not examples else None
             if small is None and not examples:
-                small = minimised(columns, name, case, sub_via=sub_via, ww_deps=ww_deps)
+                small = minimise(columns, name, case, sub_via=sub_via, ww_deps=ww_deps)
             if name in CYCLES:
                 circles.setdefault(case.ops, small)
             ops = _own(columns, case) if small is None else _records(small, list(range(len(small.ops.index))))

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from chaos.core.op import Type
 from chaos.formats.kafka_columns import KafkaColumns, KafkaF, Mop, narrow, partners
 from checkers.history.columns import Column, Ints, Mask, stable_order
-from checkers.kafka.polled import Polled, Sightings, sighted
+from checkers.kafka.polled import Polled, Sightings, sightings_of
 from checkers.kafka.row_stretches import Stretches
 
 NEVER: Final = int(np.iinfo(np.int64).max)
@@ -180,7 +180,7 @@ def shards(records: Records, *, once: bool = False) -> Iterator[Shard]:
     columns = records.columns
     sends = _Cut(records, Mop.SEND, records.sends, "value", "offset")
     polls = Polled(columns.mops, len(columns.keys), records.stretches, records.polls)
-    seen = sighted(polls, records.type == Type.OK) if once else [None] * len(columns.keys)
+    seen = sightings_of(polls, records.type == Type.OK) if once else [None] * len(columns.keys)
     empty, rebalanced = _Cut(records, Mop.EMPTY, records.polls), _Cut(records, Mop.REBALANCED, None)
     settles = ((records.f == KafkaF.ASSIGN) | (records.f == KafkaF.SUBSCRIBE)) & (
         (records.type == Type.OK) | ((records.type == Type.INFO) & ~records.open)

@@ -5,7 +5,7 @@ stays. What a log is judged by: records that name a message or a key of it, thos
 (assignments, polls that returned nothing), and the other halves of all these. Who belongs together is worked out where
 all records are, since an invocation left out would give its completion to another.
 
-The module refuses to judge; it says in the history's own rows what ``check.examined`` said in these.
+The module refuses to judge; it says in the history's own rows what ``check.examine_logs`` said in these.
 """
 
 from collections.abc import Hashable
@@ -27,8 +27,8 @@ from checkers.kafka.rows import Records, shards
 class Spread:
     """What records of a part say of all logs together, as rows of the part.
 
-    ``silent``: as of ``per_log.hollow``. ``both``: as of ``per_log.both``. ``wide``: they sent to logs of several
-    groups.
+    ``silent``: as of ``per_log.empty_polls``. ``both``: as of ``per_log.mixed_records``. ``wide``: they sent to logs
+    of several groups.
     """
 
     silent: Ints
@@ -48,14 +48,14 @@ def spread(columns: KafkaColumns, group: Ints) -> Spread:
     sent = mops.kind == Mop.SEND
     op, where = mops.op[sent], group[mops.key[sent]]
     apart = (op[1:] == op[:-1]) & (where[1:] != where[:-1])
-    return Spread(per_log.hollow(records), per_log.both(records.stretches), per_log.heads(op[1:][apart]))
+    return Spread(per_log.empty_polls(records), per_log.mixed_records(records.stretches), per_log.heads(op[1:][apart]))
 
 
 @dataclass(frozen=True, slots=True)
 class Whole:
     """All records, without what they name.
 
-    ``partner``: row of the other half, -1 for none. ``silent``: as of ``per_log.hollow``. ``common``: records that
+    ``partner``: row of the other half, -1 for none. ``silent``: as of ``per_log.empty_polls``. ``common``: records that
     every log needs, ascending.
     """
 
@@ -65,18 +65,18 @@ class Whole:
     common: Ints
 
 
-def common(records: Records, silent: Ints) -> Ints:
+def common_records(records: Records, silent: Ints) -> Ints:
     """The records that every log needs, ascending: assignments, and polls that returned nothing."""
     settles = (records.f == KafkaF.ASSIGN) | (records.f == KafkaF.SUBSCRIBE)
     return np.union1d(np.flatnonzero(settles & (records.process >= 0)), silent)
 
 
-def unsure(records: Records, wide: Ints) -> bool:
+def has_unknown_across_groups(records: Records, wide: Ints) -> bool:
     """Whether some transaction of unknown outcome sent to several groups of logs: one may prove it to another."""
     return bool((records.sends & (records.type == Type.INFO))[wide].any())
 
 
-class Apart:
+class LogSubset:
     """Some logs with the records that they need.
 
     Args:
@@ -87,7 +87,7 @@ class Apart:
 
     Attributes:
         rows: the records' rows in the history, ascending.
-        records, silent: as ``check.examined`` takes them.
+        records, silent: as ``check.examine_logs`` takes them.
     """
 
     def __init__(self, whole: Whole, mops: Mops, place: Ints, keys: dict[int, Hashable]) -> None:

@@ -9,8 +9,8 @@ from typing import Literal
 import msgspec
 
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
-from checkers.anomalies.catalogue import named
-from checkers.anomalies.findings import Finding, anomaly, counted, examples, incomplete
+from checkers.anomalies.catalogue import kinds_named
+from checkers.anomalies.findings import Finding, anomaly, count_of, examples, incomplete
 from checkers.history.check import OfEachKey
 from checkers.history.check_input import Context, QueueShard
 from checkers.log.final_reads import drain_of
@@ -30,7 +30,7 @@ class FinalReadsCheck(OfEachKey):
     name = "final-reads"
     is_assumption = True
     help = "the final reads of every queue are complete"
-    anomalies = named(INCOMPLETE)
+    anomalies = kinds_named(INCOMPLETE)
 
     def examine(self, shard: QueueShard, context: Context) -> Drains:
         """Look at one queue."""
@@ -56,6 +56,6 @@ class FinalReadsCheck(OfEachKey):
             valid=UNKNOWN if texts else True,
             found=INCOMPLETE if texts else "complete",
             reason="; ".join(texts),
-            examined=counted(context.run.keys, "queue"),
+            examined=count_of(context.run.keys, "queue"),
             anomalies={INCOMPLETE: anomaly(INCOMPLETE, found, context)} if texts else {},
         )

@@ -7,9 +7,9 @@ import numpy as np
 from chaos.core.name_lists import listed
 from chaos.core.verdict import Example
 from chaos.models.log.words import F
-from checkers.anomalies.attribution import actor_of, when
-from checkers.anomalies.catalogue import named
-from checkers.anomalies.findings import Finding, Findings, examples, findings, ranges_of, told
+from checkers.anomalies.attribution import actor_of, time_of
+from checkers.anomalies.catalogue import kinds_named
+from checkers.anomalies.findings import Finding, Findings, describe_operation, examples, findings, ranges_of
 from checkers.anomalies.findings_check import FindingsCheck
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, Mask
@@ -21,7 +21,7 @@ def _place(shard: QueueShard, context: Context, offset: int, op: int, send: int,
     who = actor_of(shard, context, op, leads=op == send)
     verb = "acknowledged" if op == send else "read"
     return (
-        f"offset {offset} ({verb} at {when(shard, context, op)} {'by' if op == send else 'from'} "
+        f"offset {offset} ({verb} at {time_of(shard, context, op)} {'by' if op == send else 'from'} "
         f"{who.words if op == guilty else who.plain})"
     )
 
@@ -39,7 +39,7 @@ class DuplicatesKernel(FindingsCheck):
 
     name = "duplicates"
     help = "no value sits at two offsets"
-    anomalies = named("duplicate")
+    anomalies = kinds_named("duplicate")
     noun = "value"
     clean = "each sits at one offset"
 
@@ -57,8 +57,10 @@ class DuplicatesKernel(FindingsCheck):
                 at = offsets[vids == vid]
                 rows = np.flatnonzero(log.row_vid == vid)
                 shows = {int(log.row_offset[row]): int(log.row_op[row]) for row in rows[::-1]}
-                ops = [told(shard, context, int(log.sends[vid]))] if vid < len(log.sends) else []
-                ops += [told(shard, context, op, around=offset) for offset, op in sorted(shows.items())[:3]]
+                ops = [describe_operation(shard, context, int(log.sends[vid]))] if vid < len(log.sends) else []
+                ops += [
+                    describe_operation(shard, context, op, around=offset) for offset, op in sorted(shows.items())[:3]
+                ]
                 send = int(log.sends[vid]) if vid < len(log.sends) else -1
                 acked = send >= 0 and bool(log.told[vid])
                 if acked:

@@ -11,17 +11,17 @@ import numpy as np
 from chaos.core.op import Type
 from chaos.core.verdict import Example
 from chaos.models.log.transaction import Decision
-from checkers.anomalies.attribution import actor_of, when
-from checkers.anomalies.catalogue import named
+from checkers.anomalies.attribution import actor_of, time_of
+from checkers.anomalies.catalogue import kinds_named
 from checkers.anomalies.findings import (
     Finding,
     Findings,
+    describe_operation,
     examples,
     findings,
     node_name,
     ranges_of,
     seconds_text,
-    told,
 )
 from checkers.anomalies.findings_check import FindingsCheck
 from checkers.history.check_input import Context, QueueShard
@@ -33,7 +33,7 @@ def _why_not(shard: QueueShard, context: Context, vid: int) -> str:
     asked = f" at {node_name(context, int(log.node[send]))}" if log.node[send] >= 0 else ""
     if log.type[send] in (Type.FAIL, Type.NOT_SENT):
         why = shard.operations["error"][send] or "no reason recorded"
-        return f"the send of {log.value(vid)} failed{asked} at {when(shard, context, send)} ({why})"
+        return f"the send of {log.value(vid)} failed{asked} at {time_of(shard, context, send)} ({why})"
     sent = f"{log.value(vid)}, sent{asked} at {seconds_text(context, int(log.invoke[send]))},"
     decision = Decision(int(log.argument[send]))
     if decision is Decision.NEVER:
@@ -47,7 +47,7 @@ class FailedReadKernel(FindingsCheck):
 
     name = "failed-read"
     help = "no value is read whose send failed for certain, or whose transaction nobody committed"
-    anomalies = named("G1a")
+    anomalies = kinds_named("G1a")
     noun = "failed send"
     clean = "none of them was read"
 
@@ -67,12 +67,15 @@ class FailedReadKernel(FindingsCheck):
                 offset = int(log.row_offset[log.rows_of(read)][log.row_vid[log.rows_of(read)] == vid][0])
                 who = actor_of(shard, context, read)
                 yield who.example(
-                    f"{_why_not(shard, context, vid)}, yet at {when(shard, context, read)} {who.subject} returned it "
-                    f"at offset {offset} of queue {shard.key}",
+                    f"{_why_not(shard, context, vid)}, yet at {time_of(shard, context, read)} {who.subject} returned "
+                    f"it at offset {offset} of queue {shard.key}",
                     key=shard.key,
                     offset=offset,
                     value=log.value(vid),
-                    ops=(told(shard, context, send), told(shard, context, read, around=offset)),
+                    ops=(
+                        describe_operation(shard, context, send),
+                        describe_operation(shard, context, read, around=offset),
+                    ),
                 )
 
         places = log.row_offset[np.isin(log.row_vid, bad)] if len(bad) else bad

@@ -17,10 +17,10 @@ from chaos.core.name_lists import listed_all
 from chaos.core.op import Type
 from chaos.core.runinfo import Subject
 from chaos.models.log.words import FINAL, POPS, F
-from checkers.anomalies.findings import counted, node_name
+from checkers.anomalies.findings import count_of, node_name
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.clock_skew import replicas_skew
-from checkers.history.columns import Ints, among
+from checkers.history.columns import Ints, is_among
 from checkers.history.leadership import LEADER
 from checkers.history.log import Log
 from checkers.history.timeline import Timeline
@@ -84,11 +84,11 @@ def _before_the_passes(log: Log, context: Context, key: int, first: int) -> str:
         return "the first pass began before the last heal had ended"
     # What reads, and what is said of popped messages, leaves the log as it is.
     unanswered = np.flatnonzero(log.type == Type.INFO)
-    open_ops = unanswered[~among(log.f[unanswered], (*FINAL, F.COMMITTED_READ, *POPS))]
+    open_ops = unanswered[~is_among(log.f[unanswered], (*FINAL, F.COMMITTED_READ, *POPS))]
     if not log.operations.none_above("deadline_ns", open_ops, began_ns):
         return "the first pass began before the deadline of an operation without an answer"
     scheduled = np.flatnonzero(log.f == F.SCHEDULE)
-    delayed = scheduled[among(log.type[scheduled], (Type.OK, Type.INFO))]
+    delayed = scheduled[is_among(log.type[scheduled], (Type.OK, Type.INFO))]
     if not log.operations.none_above("argument", delayed, began_ns):
         return "the first pass began before the time of a delayed message"
     skew = replicas_skew(context)
@@ -132,7 +132,7 @@ def _not_there_yet(log: Log, last: int) -> str:
         return f"the maximum is {maximum}, but offset {highest} was acknowledged"
     unseen = int(np.count_nonzero(log.acked_place < 0))
     verb = "was" if unseen == 1 else "were"
-    return f"{counted(unseen, 'message')} acknowledged without an offset {verb} not read yet" if unseen else ""
+    return f"{count_of(unseen, 'message')} acknowledged without an offset {verb} not read yet" if unseen else ""
 
 
 def _waited_in_vain(log: Log, context: Context, key: int, passes: Ints, last: int) -> str:

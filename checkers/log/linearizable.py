@@ -17,17 +17,17 @@ import numpy as np
 from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
 from chaos.core.verdict import Example
-from checkers.anomalies.attribution import actor_of, when
-from checkers.anomalies.catalogue import named
+from checkers.anomalies.attribution import actor_of, time_of
+from checkers.anomalies.catalogue import kinds_named
 from checkers.anomalies.findings import (
     Finding,
     Findings,
+    describe_operation,
     examples,
     findings,
     node_name,
     ranges_of,
     seconds_text,
-    told,
 )
 from checkers.anomalies.findings_check import FindingsCheck
 from checkers.history.check_input import Context, QueueShard
@@ -198,7 +198,7 @@ def _reordered_example(shard: QueueShard, context: Context, send: int, place: in
         key=shard.key,
         offset=place,
         value=value,
-        ops=(told(shard, context, send), told(shard, context, witness, around=place)),
+        ops=(describe_operation(shard, context, send), describe_operation(shard, context, witness, around=place)),
     )
 
 
@@ -208,13 +208,13 @@ def _stale_example(shard: QueueShard, context: Context, read: int, end: int, wit
     who, shown = actor_of(shard, context, read, leads=True), _shown(log, context, witness)
     before_s = (int(log.invoke[read]) - int(log.complete[witness])) / NS_PER_S
     return who.example(
-        f"at {when(shard, context, read)} {who.subject} answered a strong read of queue {shard.key} that ended before "
-        f"offset {end} and missed {shown.what}, {shown.by} {before_s:.1f} s before it began",
+        f"at {time_of(shard, context, read)} {who.subject} answered a strong read of queue {shard.key} that ended "
+        f"before offset {end} and missed {shown.what}, {shown.by} {before_s:.1f} s before it began",
         key=shard.key,
         offset=shown.offset,
         value=shown.value,
         excused=excused,
-        ops=(told(shard, context, read, around=end), told(shard, context, witness)),
+        ops=(describe_operation(shard, context, read, around=end), describe_operation(shard, context, witness)),
     )
 
 
@@ -223,7 +223,7 @@ class LinearizableKernel(FindingsCheck):
 
     name = "linearizable-offsets"
     help = "offset order extends real-time order, strong reads miss nothing"
-    anomalies = named("nonlinearizable-offset", "stale-tail")
+    anomalies = kinds_named("nonlinearizable-offset", "stale-tail")
     noun = "operation"
     clean = "offset order extends real-time order"
 

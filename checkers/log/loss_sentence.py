@@ -14,11 +14,11 @@ from chaos.core.verdict import Example
 from checkers.anomalies.attribution import (
     Blame,
     apart_words,
-    blamed,
     fault_words,
+    find_blame,
     newer_leader,
     reign_words,
-    standing,
+    role_at,
 )
 from checkers.anomalies.contradictions import contradiction
 from checkers.anomalies.findings import seconds_text
@@ -168,7 +168,7 @@ def _without(told: Told, context: Context) -> tuple[str, int, Reign | None] | No
 
 def _who(told: Told, context: Context) -> str:
     """The node that acknowledged the message, and what it was then: words that begin a sentence."""
-    stands = standing(context, told.it.node, told.it.acked_ns, leads=True, subject=told.subject)
+    stands = role_at(context, told.it.node, told.it.acked_ns, leads=True, subject=told.subject)
     return f"{told.it.node}, {stands}," if stands else told.it.node
 
 
@@ -178,8 +178,8 @@ def _missed(told: Told, context: Context) -> Clause | None:
     if without is None:
         return None
     node, at_ns, leads = without
-    as_what = standing(context, node, at_ns, leads=False) if leads is None else _since(leads, context)
-    blame = blamed(context, node, told.last_ack_ns, at_ns)
+    as_what = role_at(context, node, at_ns, leads=False) if leads is None else _since(leads, context)
+    blame = find_blame(context, node, told.last_ack_ns, at_ns)
     words = ", ".join(filter(None, [node, as_what, fault_words(context, blame) if blame is not None else ""]))
     giver = _giver(told, context)
     gave = giver is not None and giver == Giver(node, leads)
@@ -194,7 +194,7 @@ def _missed(told: Told, context: Context) -> Clause | None:
 def _acknowledged(told: Told, context: Context) -> Clause:
     """Who acknowledged, in which epoch, under which fault, and whether another one led already."""
     it = told.it
-    blame = blamed(context, it.node, told.first_ack_ns, told.last_ack_ns, later=True)
+    blame = find_blame(context, it.node, told.first_ack_ns, told.last_ack_ns, later=True)
     if it.cut:
         blame = next(Blame(one, hit=True, during=True) for one in context.timeline.injected() if one.id == it.cut)
     who, then, fault = _who(told, context), "", None

@@ -13,26 +13,26 @@ import numpy as np
 from chaos.core.history import NEVER_NS
 from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example
-from checkers.anomalies.attribution import actor_of, when
-from checkers.anomalies.catalogue import named
+from checkers.anomalies.attribution import actor_of, time_of
+from checkers.anomalies.catalogue import kinds_named
 from checkers.anomalies.findings import (
     EXAMPLES,
     Finding,
     Findings,
-    added,
-    concluded,
-    counted,
+    add_findings,
+    conclude_findings,
+    count_of,
+    describe_operation,
     examples,
     findings,
     incomplete,
     node_name,
     place_words,
     ranges_of,
-    told,
 )
 from checkers.history.check import Held, OfEachKey, Telling
 from checkers.history.check_input import Context, QueueShard
-from checkers.history.columns import Ints, stabbed
+from checkers.history.columns import Ints, largest_covering
 from checkers.history.log import Log
 from checkers.log.final_reads import drain_of
 from checkers.log.loss_clusters import Cluster, clusters_of, others_at
@@ -65,7 +65,7 @@ def _covering(log: Log, reads: Ints, offsets: Ints, weight: Ints, none: int) -> 
     """For each of the ascending offsets the largest weight of a read that covers it."""
     lo = np.searchsorted(offsets, log.covered_from[reads])
     hi = np.searchsorted(offsets, log.end[reads])
-    return stabbed(lo, hi, weight, len(offsets), none=none)
+    return largest_covering(lo, hi, weight, len(offsets), none=none)
 
 
 def _proofs(log: Log, context: Context, lost: Ints, last_pass: int) -> Ints:
@@ -141,22 +141,24 @@ def _lost_example(shard: QueueShard, context: Context, vid: int) -> Example:
     log = shard.log
     op, offset = int(log.sends[vid]), int(log.place[vid])
     twice, other = others_at(log, np.array([vid]))
-    ops = [told(shard, context, op)]
+    ops = [describe_operation(shard, context, op)]
     fate = "no read that passes the offset returns it" if offset >= 0 else "no final read returned it"
     if len(twice):
         fate = f"offset {offset} holds {log.value(int(other[0]))}"
         if other[0] < len(log.sends):
             again = int(log.sends[other[0]])
-            ops.append(told(shard, context, again))
+            ops.append(describe_operation(shard, context, again))
             if log.type[again] == Type.OK:
-                fate += f", acknowledged by {node_name(context, int(log.node[again]))} at {when(shard, context, again)}"
+                fate += (
+                    f", acknowledged by {node_name(context, int(log.node[again]))} at {time_of(shard, context, again)}"
+                )
     covering = log.passing(log.ok_reads, offset)
     after = covering[log.complete[covering] > log.complete[op]]
     if len(after):
-        ops.append(told(shard, context, int(after[np.argmin(log.complete[after])]), around=offset))
+        ops.append(describe_operation(shard, context, int(after[np.argmin(log.complete[after])]), around=offset))
     who = actor_of(shard, context, op, leads=True, later=True)
     return who.example(
-        f"{who.subject} acknowledged {log.value(vid)} at {when(shard, context, op)} {place_words(offset, shard.key)}"
+        f"{who.subject} acknowledged {log.value(vid)} at {time_of(shard, context, op)} {place_words(offset, shard.key)}"
         f"{who.then}; {fate}",
         key=shard.key,
         offset=offset if offset >= 0 else None,
@@ -170,12 +172,12 @@ def _unseen_example(shard: QueueShard, context: Context, vid: int, why: str) -> 
     op, offset = int(log.sends[vid]), int(log.place[vid])
     who = actor_of(shard, context, op, leads=True, later=True)
     return who.example(
-        f"{who.subject} acknowledged {log.value(vid)} at {when(shard, context, op)} {place_words(offset, shard.key)}"
+        f"{who.subject} acknowledged {log.value(vid)} at {time_of(shard, context, op)} {place_words(offset, shard.key)}"
         f"{who.then}, and nobody read it: {why}",
         key=shard.key,
         offset=offset if offset >= 0 else None,
         value=log.value(vid),
-        ops=(told(shard, context, op),),
+        ops=(describe_operation(shard, context, op),),
     )
 
 
@@ -195,7 +197,7 @@ class LossKernel(OfEachKey):
 
     name = "no-loss"
     help = "every acknowledged message is in the final log"
-    anomalies = named("lost-write", "unseen")
+    anomalies = kinds_named("lost-write", "unseen")
 
     def examine(self, shard: QueueShard, context: Context) -> LossSummary:
         """Look at one queue."""
@@ -231,7 +233,7 @@ class LossKernel(OfEachKey):
         """Add two queues."""
         return LossSummary(
             examined=left.examined + right.examined,
-            found=added(left.found, right.found),
+            found=add_findings(left.found, right.found),
             clusters=(*left.clusters, *right.clusters),
             undrained={**left.undrained, **right.undrained},
         )
@@ -242,8 +244,8 @@ class LossKernel(OfEachKey):
         order = " in order" if DISORDERED.isdisjoint(anomalies) else ""
         twice = " or given twice" if "duplicate" not in anomalies else ""
         were = "was" if acked == 1 else "were"
-        queues = counted(context.run.keys, "queue")
-        first = f"All {counted(acked, 'acknowledged message')} of {queues} {were} read back{order}"
+        queues = count_of(context.run.keys, "queue")
+        first = f"All {count_of(acked, 'acknowledged message')} of {queues} {were} read back{order}"
         return Held(first=first, then=f"nothing was lost{twice}")
 
     def headline(self, name: str, summary: LossSummary | None, count: int, context: Context) -> Telling | None:
@@ -254,7 +256,9 @@ class LossKernel(OfEachKey):
 
     def conclude(self, summary: LossSummary | None, context: Context) -> CheckResult:
         """Unknown as well if some queue was not drained: what was read may have been removed since."""
-        row = concluded(self.name, summary, context, noun="acknowledged message", clean="every one is in the final log")
+        row = conclude_findings(
+            self.name, summary, context, noun="acknowledged message", clean="every one is in the final log"
+        )
         if summary is None or row.valid is False:
             return _first_told_first(row, summary, context)
         unseen = summary.found.get("unseen")
@@ -264,6 +268,6 @@ class LossKernel(OfEachKey):
         if unseen is not None:
             verb = "was" if unseen.count == 1 else "were"
             why = "" if reasons else f": {REMOVED}"
-            reasons.append(f"{counted(unseen.count, 'acknowledged message')} {verb} read by nobody{why}")
+            reasons.append(f"{count_of(unseen.count, 'acknowledged message')} {verb} read by nobody{why}")
         found = row.found if unseen is not None else "each was read once, but may be gone since"
         return msgspec.structs.replace(row, valid=UNKNOWN, found=found, reason="; ".join(reasons))

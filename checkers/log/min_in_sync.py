@@ -12,17 +12,17 @@ import numpy as np
 
 from chaos.core.name_lists import listed
 from chaos.core.verdict import Example
-from checkers.anomalies.attribution import actor_of, when
-from checkers.anomalies.catalogue import named
+from checkers.anomalies.attribution import actor_of, time_of
+from checkers.anomalies.catalogue import kinds_named
 from checkers.anomalies.findings import (
     Finding,
     Findings,
+    describe_operation,
     examples,
     findings,
     place_words,
     ranges_of,
     seconds_text,
-    told,
 )
 from checkers.anomalies.findings_check import FindingsCheck
 from checkers.anomalies.replicas_down import Away, replicas_away
@@ -87,14 +87,14 @@ def _unheld_example(shard: QueueShard, context: Context, send: int, away: list[A
     from_ns, to_ns = max(one.first_ns for one in mine), min(one.last_ns for one in mine)
     verbs = listed(sorted({one.verb for one in mine}))
     return who.example(
-        f"at {when(shard, context, send)} {who.subject} acknowledged {value} at offset {offset} of queue {shard.key} "
-        f"while {listed(gone)} {'was' if len(gone) == 1 else 'were'} {verbs} (proven, {seconds_text(context, from_ns)} "
-        f"to {seconds_text(context, to_ns)}), so that at most {replicas - len(gone)} of {replicas} replicas could hold "
-        f"it, where at least {context.run.promises.min_in_sync} are promised",
+        f"at {time_of(shard, context, send)} {who.subject} acknowledged {value} at offset {offset} of queue "
+        f"{shard.key} while {listed(gone)} {'was' if len(gone) == 1 else 'were'} {verbs} (proven, "
+        f"{seconds_text(context, from_ns)} to {seconds_text(context, to_ns)}), so that at most {replicas - len(gone)} "
+        f"of {replicas} replicas could hold it, where at least {context.run.promises.min_in_sync} are promised",
         key=shard.key,
         offset=offset,
         value=value,
-        ops=(told(shard, context, send),),
+        ops=(describe_operation(shard, context, send),),
     )
 
 
@@ -105,13 +105,13 @@ def _example(shard: QueueShard, context: Context, send: int, stretch: InSync) ->
     heard = f"{seconds_text(context, stretch.first_ns)} to {seconds_text(context, stretch.last_ns)}"
     few = f"only {listed(stretch.members)}" if stretch.members else "nobody"
     return who.example(
-        f"at {when(shard, context, send)} {who.subject} acknowledged {value} {place_words(offset, shard.key)} "
+        f"at {time_of(shard, context, send)} {who.subject} acknowledged {value} {place_words(offset, shard.key)} "
         f"with {few} in sync (SyncStateSet {stretch.number}, from {heard}), where at least "
         f"{context.run.promises.min_in_sync} are promised",
         key=shard.key,
         offset=offset if offset >= 0 else None,
         value=value,
-        ops=(told(shard, context, send),),
+        ops=(describe_operation(shard, context, send),),
     )
 
 
@@ -120,7 +120,7 @@ class MinInSyncKernel(FindingsCheck):
 
     name = "min-in-sync"
     help = "nothing is acknowledged while fewer replicas are in sync than promised"
-    anomalies = named("min-in-sync")
+    anomalies = kinds_named("min-in-sync")
     noun = "acknowledged message"
 
     def applies(self, context: Context) -> str | None:

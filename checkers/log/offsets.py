@@ -16,17 +16,17 @@ from checkers.anomalies.attribution import (
     fault_words,
     newer_leader,
     reign_words,
-    when,
+    time_of,
 )
-from checkers.anomalies.catalogue import named
+from checkers.anomalies.catalogue import kinds_named
 from checkers.anomalies.findings import (
     Finding,
     Findings,
+    describe_operation,
     examples,
     findings,
     ranges_of,
     seconds_text,
-    told,
 )
 from checkers.anomalies.findings_check import FindingsCheck
 from checkers.history.check_input import Context, QueueShard
@@ -52,12 +52,14 @@ def _holder(shard: QueueShard, context: Context, vid: int, offset: int) -> _Hold
     send = int(log.sends[vid]) if vid < len(log.sends) else -1
     acked = send >= 0 and bool(log.type[send] == Type.OK)
     if acked and log.offset[send] == offset:
-        said = f"{log.value(vid)} (acknowledged at {when(shard, context, send)} by"
+        said = f"{log.value(vid)} (acknowledged at {time_of(shard, context, send)} by"
         return _Holder(send, vid, said, actor_of(shard, context, send, leads=True), unconfirmed=False)
     reads = log.row_op[(log.row_vid == vid) & (log.row_offset == offset)]
     op = int(reads[np.argmin(log.complete[reads])])
     unconfirmed = not acked and send >= 0
-    said = f"{log.value(vid)} ({'never acknowledged, ' if unconfirmed else ''}read at {when(shard, context, op)} from"
+    said = (
+        f"{log.value(vid)} ({'never acknowledged, ' if unconfirmed else ''}read at {time_of(shard, context, op)} from"
+    )
     return _Holder(op, vid, said, actor_of(shard, context, op), unconfirmed)
 
 
@@ -85,7 +87,7 @@ class OffsetsKernel(FindingsCheck):
 
     name = "offsets"
     help = "no offset holds two values"
-    anomalies = named("inconsistent-offsets")
+    anomalies = kinds_named("inconsistent-offsets")
     noun = "offset"
     clean = "each holds one value"
 
@@ -111,7 +113,7 @@ class OffsetsKernel(FindingsCheck):
                     key=shard.key,
                     offset=offset,
                     value=log.value(guilty.vid),
-                    ops=tuple(told(shard, context, one.op, around=offset) for one in holders[:4]),
+                    ops=tuple(describe_operation(shard, context, one.op, around=offset) for one in holders[:4]),
                 )
 
         return findings(

@@ -11,16 +11,16 @@ import numpy as np
 
 from chaos.core.verdict import Example
 from chaos.models.log.words import STRONG_READS, F
-from checkers.anomalies.attribution import READ_WORDS, actor_of, message_at, when
-from checkers.anomalies.catalogue import named
+from checkers.anomalies.attribution import READ_WORDS, actor_of, message_at, time_of
+from checkers.anomalies.catalogue import kinds_named
 from checkers.anomalies.findings import (
     Finding,
     Findings,
+    describe_operation,
     examples,
     findings,
     node_name,
     ranges_of,
-    told,
 )
 from checkers.anomalies.findings_check import FindingsCheck
 from checkers.history.check_input import Context, QueueShard
@@ -78,7 +78,9 @@ class OrderKernel(FindingsCheck):
 
     name = "order"
     help = "offsets ascend within a read and along a process' sends, no read passes a known record"
-    anomalies = named("nonmonotonic-send", "int-nonmonotonic-poll", "nonmonotonic-poll", "int-poll-skip", "poll-skip")
+    anomalies = kinds_named(
+        "nonmonotonic-send", "int-nonmonotonic-poll", "nonmonotonic-poll", "int-poll-skip", "poll-skip"
+    )
     noun = "operation"
     clean = "offsets ascend, nothing is passed over"
 
@@ -94,13 +96,13 @@ class OrderKernel(FindingsCheck):
                 value, earlier = log.sent(op), log.sent(before)
                 who, other = actor_of(shard, context, op, leads=True), node_name(context, int(log.node[before]))
                 yield who.example(
-                    f"at {when(shard, context, op)} {who.subject} gave {value} offset {log.offset[op]} of queue "
+                    f"at {time_of(shard, context, op)} {who.subject} gave {value} offset {log.offset[op]} of queue "
                     f"{shard.key}, not above offset {log.offset[before]} that {other} had given {earlier}, the "
-                    f"previous send of process {shard.operations['process'][op]}, at {when(shard, context, before)}",
+                    f"previous send of process {shard.operations['process'][op]}, at {time_of(shard, context, before)}",
                     key=shard.key,
                     offset=int(log.offset[op]),
                     value=value,
-                    ops=(told(shard, context, op), told(shard, context, before)),
+                    ops=(describe_operation(shard, context, op), describe_operation(shard, context, before)),
                 )
 
         def of_reads(places: Ints, ops: Ints, say: Say) -> Finding:
@@ -113,12 +115,12 @@ class OrderKernel(FindingsCheck):
                     message = message_at(shard, context, place)
                     read, process = READ_WORDS[F(int(log.f[op]))], shard.operations["process"][op]
                     yield who.example(
-                        f"at {when(shard, context, op)} {who.subject} answered a {read} of queue {shard.key} by "
+                        f"at {time_of(shard, context, op)} {who.subject} answered a {read} of queue {shard.key} by "
                         f"process {process} from offset {log.begin[op]} that {say(op, message.words)}",
                         key=shard.key,
                         offset=place,
                         value=message.value,
-                        ops=(told(shard, context, op, around=place),),
+                        ops=(describe_operation(shard, context, op, around=place),),
                     )
 
             return Finding(count=len(single), examples=examples(told_of()), ranges=ranges_of(shard.key, places))

@@ -10,9 +10,9 @@ import numpy as np
 
 from chaos.core.history import StreamFacts
 from chaos.core.verdict import Example
-from checkers.anomalies.attribution import actor_of, message_at, when
-from checkers.anomalies.catalogue import named
-from checkers.anomalies.findings import Finding, Findings, examples, findings, ranges_of, told
+from checkers.anomalies.attribution import actor_of, message_at, time_of
+from checkers.anomalies.catalogue import kinds_named
+from checkers.anomalies.findings import Finding, Findings, describe_operation, examples, findings, ranges_of
 from checkers.anomalies.findings_check import FindingsCheck
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, Mask
@@ -37,7 +37,7 @@ class PhantomKernel(FindingsCheck):
 
     name = "phantom"
     help = "every record read is a value that somebody tried to send to that queue"
-    anomalies = named("phantom", "corrupt")
+    anomalies = kinds_named("phantom", "corrupt")
     noun = "record"
     clean = "every record read had been sent"
 
@@ -54,12 +54,12 @@ class PhantomKernel(FindingsCheck):
                 offset, op = int(log.row_offset[row]), int(log.row_op[row])
                 who = actor_of(shard, context, op)
                 yield who.example(
-                    f"at {when(shard, context, op)} {who.subject} returned {log.value(vid)} at offset {offset} of "
+                    f"at {time_of(shard, context, op)} {who.subject} returned {log.value(vid)} at offset {offset} of "
                     f"queue {shard.key}, and nobody tried to send it there",
                     key=shard.key,
                     offset=offset,
                     value=log.value(vid),
-                    ops=(told(shard, context, op, around=offset),),
+                    ops=(describe_operation(shard, context, op, around=offset),),
                 )
 
         def corrupt() -> Iterator[Example]:
@@ -69,12 +69,12 @@ class PhantomKernel(FindingsCheck):
                 was = message_at(shard, context, offset)
                 instead = f", in the place of {was.value}{', ' + was.by if was.by else ''}" if was.value else ""
                 yield who.example(
-                    f"at {when(shard, context, op)} {who.subject} returned a record at offset {offset} of queue "
+                    f"at {time_of(shard, context, op)} {who.subject} returned a record at offset {offset} of queue "
                     f"{shard.key} that is damaged or not one of ours{instead}",
                     key=shard.key,
                     offset=offset,
                     value=was.value,
-                    ops=(told(shard, context, op, around=offset),),
+                    ops=(describe_operation(shard, context, op, around=offset),),
                 )
 
         places = log.row_offset[np.isin(log.row_vid, strange)] if len(strange) else strange

@@ -20,20 +20,20 @@ from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example
 from chaos.models.log.words import F
 from checkers.anomalies.attribution import actor
-from checkers.anomalies.catalogue import named
+from checkers.anomalies.catalogue import kinds_named
 from checkers.anomalies.findings import (
     EXAMPLES,
     Finding,
     Findings,
-    added,
-    concluded,
-    counted,
+    add_findings,
+    conclude_findings,
+    count_of,
+    describe_operation,
     examples,
     findings,
     node_name,
     numbers,
     ranges_of,
-    told,
 )
 from checkers.history.check import Held, OfEachKey
 from checkers.history.check_input import Context, QueueShard
@@ -193,7 +193,7 @@ class _Teller:
             if content != UNCOVERED:
                 records = [f"{offset}={_said(content) if content >= 0 else '?'}"] if content != NOTHING else []
                 whole = {"count": len(copy.offsets), "records": records}
-                yield told(self._shard, self._context, copy.op, around=offset) | whole
+                yield describe_operation(self._shard, self._context, copy.op, around=offset) | whole
 
     def _sends(self, contents: tuple[int, int]) -> Iterator[dict[str, Any]]:
         """The sends of what is there, as far as anybody sent it."""
@@ -202,7 +202,7 @@ class _Teller:
             if content >= 0:
                 writer, sequence = content >> _SHIFT, content & ((1 << _SHIFT) - 1)
                 sent = log.sends[(own["writer"][log.sends] == writer) & (own["sequence"][log.sends] == sequence)]
-                yield from (told(self._shard, self._context, int(send)) for send in sent[:1])
+                yield from (describe_operation(self._shard, self._context, int(send)) for send in sent[:1])
 
 
 def _misnumbered(shard: QueueShard, context: Context, copies: list[Copy]) -> Iterator[Example]:
@@ -218,7 +218,7 @@ def _misnumbered(shard: QueueShard, context: Context, copies: list[Copy]) -> Ite
                 offset=offset,
                 value=_said(content) if content >= 0 else None,
                 ops=(
-                    told(shard, context, copy.op, around=offset)
+                    describe_operation(shard, context, copy.op, around=offset)
                     | {
                         "count": len(copy.offsets) + len(copy.misnumbered),
                         "records": [f"{offset}={_said(content) if content >= 0 else '?'}"],
@@ -242,7 +242,7 @@ class ReplicasKernel(OfEachKey):
 
     name = "replicas"
     help = "after the drain all replicas hold the same at every offset that they have"
-    anomalies = named("replica-fork")
+    anomalies = kinds_named("replica-fork")
 
     def applies(self, context: Context) -> str | None:
         """Where a queue has more than one replica."""
@@ -292,7 +292,7 @@ class ReplicasKernel(OfEachKey):
         """Add two queues."""
         return ReplicaSummary(
             examined=left.examined + right.examined,
-            found=added(left.found, right.found),
+            found=add_findings(left.found, right.found),
             asked=left.asked + right.asked,
             short={
                 node: left.short.get(node, 0) + right.short.get(node, 0) for node in sorted({*left.short, *right.short})
@@ -320,10 +320,10 @@ class ReplicasKernel(OfEachKey):
         if summary is None or not summary.asked:
             why = "no replica's own copy was read after the drain"
             return CheckResult(name=self.name, valid=UNKNOWN, found=why, reason=why) if promised else None
-        row = concluded(
+        row = conclude_findings(
             self.name, summary, context, noun="copy", clean="all alike" if summary.examined else "nothing compared"
         )
-        lag = [f"{node} ends {counted(number, 'record')} earlier" for node, number in summary.short.items()]
+        lag = [f"{node} ends {count_of(number, 'record')} earlier" for node, number in summary.short.items()]
         missing = not_looked_at(summary)
         row = msgspec.structs.replace(row, found="; ".join((row.found, *lag, *missing)))
         if promised and missing and row.valid is True:

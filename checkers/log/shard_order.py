@@ -13,16 +13,16 @@ import numpy as np
 
 from chaos.core.history import NEVER_NS
 from chaos.core.verdict import Example
-from checkers.anomalies.attribution import actor_of, when
-from checkers.anomalies.catalogue import named
+from checkers.anomalies.attribution import actor_of, time_of
+from checkers.anomalies.catalogue import kinds_named
 from checkers.anomalies.findings import (
     Finding,
     Findings,
+    describe_operation,
     examples,
     findings,
     node_name,
     ranges_of,
-    told,
 )
 from checkers.anomalies.findings_check import FindingsCheck
 from checkers.history.check_input import Context, QueueShard
@@ -65,7 +65,7 @@ class ShardOrderKernel(FindingsCheck):
 
     name = "shard-order"
     help = "readers meet each shard's messages in the order in which they were acknowledged"
-    anomalies = named("order")
+    anomalies = kinds_named("order")
     noun = "acknowledged message"
     clean = "each shard's came in their order"
 
@@ -86,17 +86,17 @@ class ShardOrderKernel(FindingsCheck):
                 send, earlier, read = int(log.sends[vid]), int(log.sends[before]), log.first_read(vid)
                 who = actor_of(shard, context, read)
                 yield who.example(
-                    f"at {when(shard, context, read)} {who.subject} returned {log.value(vid)} at offset {place[vid]} "
-                    f"of queue {shard.key}, before {log.value(before)} at offset {place[before]}, which "
+                    f"at {time_of(shard, context, read)} {who.subject} returned {log.value(vid)} at offset "
+                    f"{place[vid]} of queue {shard.key}, before {log.value(before)} at offset {place[before]}, which "
                     f"{node_name(context, int(log.node[earlier]))} had acknowledged at "
-                    f"{when(shard, context, earlier)}, before the shard sent the other",
+                    f"{time_of(shard, context, earlier)}, before the shard sent the other",
                     key=shard.key,
                     offset=int(place[vid]),
                     value=log.value(vid),
                     ops=(
-                        told(shard, context, earlier),
-                        told(shard, context, send),
-                        told(shard, context, read, around=int(place[vid])),
+                        describe_operation(shard, context, earlier),
+                        describe_operation(shard, context, send),
+                        describe_operation(shard, context, read, around=int(place[vid])),
                     ),
                 )
 

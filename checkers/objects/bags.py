@@ -13,7 +13,7 @@ import numpy as np
 
 from chaos.core.errors import HistoryError
 from chaos.core.op import Type
-from checkers.objects.calls import Call, Calls, frozen
+from checkers.objects.calls import Call, Calls, freeze
 from checkers.objects.counting import Told, by_call, by_value, elements, kinds, ok_calls
 from checkers.objects.finding import EXAMPLES, Answer, Found, call_text, show
 from checkers.objects.rules import Budget, Rules
@@ -31,12 +31,12 @@ def final_set(calls: Calls, rules: Rules, budget: Budget) -> Answer:  # noqa: AR
     if not reads or reads[-1].output is None:
         return Answer(reason="the set was never read")
     last = reads[-1]
-    there: dict[Hashable, Any] = {frozen(one): one for one in elements(last)}
-    tried = {frozen(call.argument) for call in adds}
+    there: dict[Hashable, Any] = {freeze(one): one for one in elements(last)}
+    tried = {freeze(call.argument) for call in adds}
     acked: dict[Hashable, Call] = {}
     for call in adds:
         if call.outcome is Type.OK:
-            acked.setdefault(frozen(call.argument), call)
+            acked.setdefault(freeze(call.argument), call)
     lost = [call for value, call in acked.items() if value not in there]
     strange = [(shown, last) for value, shown in there.items() if value not in tried]
     recovered = sum(value in tried and value not in acked for value in there)
@@ -56,14 +56,14 @@ def final_set(calls: Calls, rules: Rules, budget: Budget) -> Answer:  # noqa: AR
 
 def _about(calls: Calls, value: Any) -> list[Call]:
     """Who put a value into a queue or may have taken it out."""
-    own = frozen(value)
+    own = freeze(value)
 
     def has(call: Call) -> bool:
         if call.f == "enqueue":
-            return frozen(call.argument) == own
+            return freeze(call.argument) == own
         if call.outcome is not Type.OK:
             return False
-        return own in map(frozen, elements(call)) if call.f == "drain" else frozen(call.output) == own
+        return own in map(freeze, elements(call)) if call.f == "drain" else freeze(call.output) == own
 
     return [call for call in calls.all if has(call)]
 
@@ -73,18 +73,18 @@ def _came(calls: Calls) -> list[tuple[Hashable, Any, Call]]:
     out: list[tuple[Hashable, Any, Call]] = []
     for call in ok_calls(calls.of("dequeue", "drain")):
         values = [call.output] if call.f == "dequeue" else elements(call)
-        out += [(frozen(value), value, call) for value in values]
+        out += [(freeze(value), value, call) for value in values]
     return out
 
 
-def unreturned(calls: Calls) -> list[Call] | None:
+def unreturned_values(calls: Calls) -> list[Call] | None:
     """The acknowledged enqueues whose values never came out; None if nobody can tell, for a drain did not end."""
     if any(call.outcome is Type.INFO for call in calls.of("drain")):
         return None
     left = Counter(value for value, _, _ in _came(calls))
     lost = []
     for call in ok_calls(calls.of("enqueue")):
-        value = frozen(call.argument)
+        value = freeze(call.argument)
         if left[value]:
             left[value] -= 1
         else:
@@ -100,8 +100,8 @@ def total_queue(calls: Calls, rules: Rules, budget: Budget) -> Answer:  # noqa: 
     """
     kinds(calls, "queue", "enqueue", "dequeue", "drain")
     out = _came(calls)
-    tried = Counter(frozen(call.argument) for call in calls.of("enqueue"))
-    lost = unreturned(calls) or []
+    tried = Counter(freeze(call.argument) for call in calls.of("enqueue"))
+    lost = unreturned_values(calls) or []
     strange = [(shown, call) for value, shown, call in out if value not in tried]
     twice, seen = [], Counter[Hashable]()
     for value, shown, call in out:
@@ -145,7 +145,7 @@ def plain_queue(calls: Calls, rules: Rules, budget: Budget) -> Answer:  # noqa: 
     strange: list[tuple[Any, Call]] = []
     twice: list[tuple[Any, Call]] = []
     for _, out, call in sorted(events, key=lambda event: event[:2]):
-        value = frozen(call.output if out else call.argument)
+        value = freeze(call.output if out else call.argument)
         if not out:
             inside[value] += 1
             ever.add(value)
@@ -177,7 +177,7 @@ def unique_ids(calls: Calls, rules: Rules, budget: Budget) -> Answer:  # noqa: A
     first: dict[Hashable, Call] = {}
     again: dict[Hashable, tuple[Any, Call, Call]] = {}
     for call in ok_calls(calls.of("generate")):
-        value = frozen(call.output)
+        value = freeze(call.output)
         if value in first:
             again.setdefault(value, (call.output, first[value], call))
         first.setdefault(value, call)

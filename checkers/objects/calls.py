@@ -72,7 +72,7 @@ class Calls:
         return Calls([self.all[i] for i in chosen])
 
 
-def ended(call: Call) -> int:
+def end_of(call: Call) -> int:
     """When an operation was over: ``NEVER`` for an indeterminate one, whatever it says."""
     return call.complete if call.outcome is not Type.INFO else NEVER
 
@@ -80,10 +80,10 @@ def ended(call: Call) -> int:
 def ends(calls: Sequence[Call]) -> tuple[Ints, Ints]:
     """Invocations and ends of operations, as columns."""
     invoke = np.fromiter((call.invoke for call in calls), dtype=np.int64, count=len(calls))
-    return invoke, np.fromiter((ended(call) for call in calls), dtype=np.int64, count=len(calls))
+    return invoke, np.fromiter((end_of(call) for call in calls), dtype=np.int64, count=len(calls))
 
 
-def frozen(value: Any) -> Hashable:  # noqa: PLR0911 - a line per kind of value
+def freeze(value: Any) -> Hashable:  # noqa: PLR0911 - a line per kind of value
     """A value as a dictionary's key, equal to another's only if the values are the same; never None.
 
     1, 1.0 and true differ, and so do a keyword and the string that is spelled like it.
@@ -95,23 +95,23 @@ def frozen(value: Any) -> Hashable:  # noqa: PLR0911 - a line per kind of value
     if isinstance(value, bool | float):
         return (type(value).__name__, value)
     if isinstance(value, list | tuple):
-        return ("list", tuple(frozen(one) for one in value))
+        return ("list", tuple(freeze(one) for one in value))
     if isinstance(value, set | frozenset):
-        return ("set", frozenset(frozen(one) for one in value))
+        return ("set", frozenset(freeze(one) for one in value))
     if isinstance(value, dict):
-        return ("map", frozenset((frozen(key), frozen(one)) for key, one in value.items()))
+        return ("map", frozenset((freeze(key), freeze(one)) for key, one in value.items()))
     return (type(value).__name__, value)
 
 
-def thawed(key: Any) -> Any:
-    """The value that ``frozen`` made a key of, for people."""
+def thaw(key: Any) -> Any:
+    """The value that ``freeze`` made a key of, for people."""
     if not isinstance(key, tuple):
         return key
     kind, *own = key
     if kind == "nil":
         return None
     if kind == "list":
-        return tuple(map(thawed, own[0]))
+        return tuple(map(thaw, own[0]))
     if kind == "set":
-        return frozenset(map(thawed, own[0]))
-    return {thawed(name): thawed(one) for name, one in own[0]} if kind == "map" else own[0]
+        return frozenset(map(thaw, own[0]))
+    return {thaw(name): thaw(one) for name, one in own[0]} if kind == "map" else own[0]

@@ -13,7 +13,7 @@ import numpy as np
 from chaos.core.errors import HistoryError
 from chaos.core.op import Type
 from chaos.formats.operations import NEVER
-from checkers.objects.calls import Call, Calls, ended, ends, frozen
+from checkers.objects.calls import Call, Calls, end_of, ends, freeze
 from checkers.objects.finding import EXAMPLES, Answer, Found, call_text
 from checkers.objects.inversions import Passage, inversions
 from checkers.objects.linearization_answer import NAME, linearization_answer
@@ -31,11 +31,11 @@ def meaning(call: Call, rules: Rules) -> Meaning | None:
             raise HistoryError(f"op {call.number}: a queue has no {call.f}")
         return None
     if call.f == "enqueue":
-        return ENQUEUE, frozen(call.argument)
+        return ENQUEUE, freeze(call.argument)
     if call.f != "dequeue":
         raise HistoryError(f"op {call.number}: a queue has no {call.f}")
     if call.outcome is Type.OK:
-        return DEQUEUE, frozen(call.output)
+        return DEQUEUE, freeze(call.output)
     return (BLIND_DEQUEUE, None) if rules.blind_takes else None
 
 
@@ -107,7 +107,7 @@ def check(calls: Calls, rules: Rules, budget: Budget) -> Answer:
     own, meanings = calls.meant(lambda call: meaning(call, rules))
     sides = _sides(own, meanings)
     if sides is None:
-        steps = [Step(said, True, call.invoke, ended(call)) for call, said in zip(own, meanings, strict=True)]
+        steps = [Step(said, True, call.invoke, end_of(call)) for call, said in zip(own, meanings, strict=True)]
         return linearization_answer(list(zip(own, steps, strict=True)), lambda _: FifoSpec(), budget)
     if isinstance(sides, _Sides):
         wrong = _wrong(sides)

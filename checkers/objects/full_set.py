@@ -8,7 +8,7 @@ from collections.abc import Hashable
 from typing import Any, Final
 
 from chaos.core.op import Type
-from checkers.objects.calls import Call, Calls, frozen
+from checkers.objects.calls import Call, Calls, freeze
 from checkers.objects.counting import by_call, by_value, elements, kinds
 from checkers.objects.finding import EXAMPLES, Answer
 from checkers.objects.rules import Budget, Rules
@@ -48,18 +48,18 @@ class _Pass:
         events += [(call.complete, 1, call) for call in calls.of("add", "read") if call.outcome is Type.OK]
         for at, done, call in sorted(events, key=lambda event: event[:2]):
             if not done:
-                self.elements[frozen(call.argument)] = _Element(call)
+                self.elements[freeze(call.argument)] = _Element(call)
             elif call.f == "add":
-                element = self.elements[frozen(call.argument)]
+                element = self.elements[freeze(call.argument)]
                 element.learn(at, call)
             else:
                 self._read(at, call)
 
     def _read(self, at: int, call: Call) -> None:
         values = elements(call)
-        there = {frozen(value): value for value in values}
+        there = {freeze(value): value for value in values}
         if len(there) < len(values):
-            many = Counter(frozen(value) for value in values)
+            many = Counter(freeze(value) for value in values)
             self.twice += [(there[value], call) for value, number in many.items() if number > 1]
         for value, shown in there.items():
             if value not in self.elements:
@@ -111,7 +111,7 @@ def full_set(calls: Calls, rules: Rules, budget: Budget) -> Answer:  # noqa: ARG
     allowed = not rules.strict
 
     def beside(add: Call) -> list[Call]:
-        own = seen.elements[frozen(add.argument)]
+        own = seen.elements[freeze(add.argument)]
         return [call for call in (own.shown, own.absent, own.present) if call is not None]
 
     return Answer(

@@ -16,8 +16,8 @@ from chaos.models.objects import counter as counters
 from chaos.models.objects import register as registers
 from chaos.models.objects import set as sets
 from chaos.models.objects.answers import TOLD, UNTOLD
-from checkers.anomalies.catalogue import named
-from checkers.anomalies.findings import combined, counted, numbers
+from checkers.anomalies.catalogue import kinds_named
+from checkers.anomalies.findings import combine_anomalies, count_of, numbers
 from checkers.history.check import Held, OfEachKey
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Column
@@ -158,7 +158,7 @@ class ObjectCheck(OfEachKey):
         """What the model says of them."""
         check = registry.MODELS[self.judge].check
         answer = check(calls, RULES, budget)
-        return minimise.explained(self.judge, check, calls, RULES, answer, budget) if NAME in answer.found else answer
+        return minimise.explain(self.judge, check, calls, RULES, answer, budget) if NAME in answer.found else answer
 
     def is_read_at_last(self, shard: QueueShard, context: Context) -> bool:
         """Whether somebody was told what is there after the last heal."""
@@ -186,7 +186,7 @@ class ObjectCheck(OfEachKey):
         """How many changes were acknowledged, and that the answers fit them."""
         acked, keys = (summary.acked, summary.keys) if isinstance(summary, ObjectAnswers) else (0, 0)
         words = words_of(context.run)
-        fit = f"All answers of {counted(keys, words.key)} fit the {words.changes_of(acked)}"
+        fit = f"All answers of {count_of(keys, words.key)} fit the {words.changes_of(acked)}"
         return Held(first=f"{fit} that were acknowledged")
 
     def conclude(self, summary: ObjectAnswers | None, context: Context) -> CheckResult:  # noqa: ARG002 - told key by key
@@ -194,8 +194,8 @@ class ObjectCheck(OfEachKey):
         if summary is None:
             return CheckResult(name=self.name, valid=UNKNOWN, found="nothing", reason=f"{self.name}: no operation")
         unread = f"{numbers('key', summary.unread)} not read after the last heal" if summary.unread else ""
-        anomalies = combined(told.anomalies for _, told in summary.answers)
-        undecided = registry.undecided((key, told.reason) for key, told in summary.answers)
+        anomalies = combine_anomalies(told.anomalies for _, told in summary.answers)
+        undecided = registry.undecided_reason((key, told.reason) for key, told in summary.answers)
         found = ", ".join(f"{name} {one.count}" for name, one in anomalies.items())
         doubts = "; ".join(filter(None, (undecided, unread)))
         wrong = any(not one.allowed for one in anomalies.values())
@@ -203,7 +203,7 @@ class ObjectCheck(OfEachKey):
             name=self.name,
             valid=False if wrong else UNKNOWN if doubts else True,
             found=found or doubts or self.clean,
-            examined=f"{counted(summary.operations, 'operation')} of {counted(summary.keys, 'key')}",
+            examined=f"{count_of(summary.operations, 'operation')} of {count_of(summary.keys, 'key')}",
             reason=doubts,
             anomalies=anomalies,
         )
@@ -219,7 +219,7 @@ class RegisterCheck(ObjectCheck):
 
     name = "register"
     help = "reads, writes and cas of each key are linearizable"
-    anomalies = named("nonlinearizable")
+    anomalies = kinds_named("nonlinearizable")
     model = registers.MODEL
     judge = "register"
     clean = "every key has an order that agrees with real time"
@@ -230,7 +230,7 @@ class SetCheck(ObjectCheck):
 
     name = "set"
     help = "no element of a key is lost, read late, twice or out of nowhere"
-    anomalies = named("lost-write", "phantom", "duplicate", "stale-read")
+    anomalies = kinds_named("lost-write", "phantom", "duplicate", "stale-read")
     model = sets.MODEL
     judge = "set-full"
     clean = "every element that was added was read from then on"
@@ -241,7 +241,7 @@ class CounterCheck(ObjectCheck):
 
     name = "counter"
     help = "each read of a key lies between what was added and what was tried"
-    anomalies = named("out-of-bounds")
+    anomalies = kinds_named("out-of-bounds")
     model = counters.MODEL
     judge = "counter"
     clean = "every read lies within its bounds"

@@ -6,7 +6,7 @@ from typing import Any
 from chaos.core.op import Type
 from chaos.core.verdict import Anomaly, Example
 from checkers.anomalies.attribution import blamed_example
-from checkers.anomalies.findings import told
+from checkers.anomalies.findings import describe_operation
 from checkers.history.check_input import Context, QueueShard
 from checkers.objects.calls import Call
 from checkers.objects.finding import Answer, call_text, show
@@ -64,4 +64,4 @@ def blamed_call(name: str, calls: Sequence[Call]) -> Call:
 def _row(shard: QueueShard, context: Context, call: Call) -> dict[str, Any]:
     """A call as examples show it; ``op`` is what an order names it by."""
     own = {"argument": call.argument, "output": call.output}
-    return {"op": call.number, **told(shard, context, call.number), **own}
+    return {"op": call.number, **describe_operation(shard, context, call.number), **own}

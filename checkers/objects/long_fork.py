@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from chaos.core.op import Type
-from checkers.objects.calls import Call, Calls, frozen
+from checkers.objects.calls import Call, Calls, freeze
 from checkers.objects.finding import EXAMPLES, Answer, Found, call_text, show
 from checkers.objects.rules import Budget, Rules
 
@@ -25,7 +25,7 @@ def _micros(value: Any) -> list[tuple[str, Any, Any]] | None:
     for micro in value:
         if not isinstance(micro, tuple | list) or len(micro) != _MICRO:
             return None
-        found.append((str(micro[0]).removeprefix(":"), frozen(micro[1]), micro[2]))
+        found.append((str(micro[0]).removeprefix(":"), freeze(micro[1]), micro[2]))
     return found
 
 

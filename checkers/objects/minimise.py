@@ -9,11 +9,11 @@ budget: what is left then is still wrong, and perhaps not the smallest.
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from checkers.objects.calls import Call, Calls, ended
+from checkers.objects.calls import Call, Calls, end_of
 from checkers.objects.finding import Answer, Found
 from checkers.objects.linearization_answer import NAME
 from checkers.objects.rules import Budget, Rules
-from checkers.objects.smaller_histories import PARTS, PartsOf, behind
+from checkers.objects.smaller_histories import PARTS, PartsOf, calls_after_reset
 from checkers.objects.witness import without_one
 
 CHECKS: Final = 1000
@@ -78,7 +78,7 @@ class _Shrinking:
         every = self.calls.all
         others = {i for group in groups if not any(id(every[i]) in named for i in group) for i in group}
         self.try_only([i for i in range(len(every)) if i not in others])
-        end = max(ended(call) for call in guilty)
+        end = max(end_of(call) for call in guilty)
         self.try_only([i for i, call in enumerate(self.calls.all) if call.invoke <= end])
 
     def forget(self) -> None:
@@ -89,7 +89,7 @@ class _Shrinking:
         while low < high:
             middle = (low + high) // 2
             self.calls, so_far = whole, self.calls
-            keep = behind(whole, parts, parts.resets[middle])
+            keep = calls_after_reset(whole, parts, parts.resets[middle])
             if keep is not None and self.try_only(keep):
                 low = middle + 1
             else:
@@ -104,7 +104,7 @@ class _Shrinking:
             self.leave_out([[self.calls.all[i] for i in group] for group in groups])
 
 
-def minimised(
+def minimise(
     model: str, check: Check, calls: Calls, rules: Rules, guilty: Sequence[Call], seconds: float = SECONDS
 ) -> Calls:
     """The smallest sub-history found that is not linearizable.
@@ -123,7 +123,7 @@ def minimised(
     return shrinking.calls
 
 
-def explained(model: str, check: Check, calls: Calls, rules: Rules, answer: Answer, budget: Budget) -> Answer:
+def explain(model: str, check: Check, calls: Calls, rules: Rules, answer: Answer, budget: Budget) -> Answer:
     """The answer with the smallest sub-history in place of its first example of a missing order.
 
     The sentence is what the model says of that, so that it names what is shown: the guilty ones first, then the rest as
@@ -135,7 +135,7 @@ def explained(model: str, check: Check, calls: Calls, rules: Rules, answer: Answ
         return answer
     (_, guilty), *others = found.examples
     seconds = min(SECONDS, budget.seconds)
-    least = minimised(model, check, calls, rules, guilty, seconds)
+    least = minimise(model, check, calls, rules, guilty, seconds)
     again = check(least, rules, Budget(seconds)).found.get(NAME, found)
     sentence, first = again.examples[0]
     told = tuple({id(call): call for call in (*first, *least.all)}.values())

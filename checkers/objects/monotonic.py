@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from chaos.core.op import Type
-from checkers.cycles.components import Arrows, chain, components, joined
+from checkers.cycles.components import Arrows, chain, components, join_arrows
 from checkers.history.columns import Ints
-from checkers.objects.calls import Call, Calls, ends, frozen
+from checkers.objects.calls import Call, Calls, ends, freeze
 from checkers.objects.finding import EXAMPLES, Answer, Found, call_text, show
 from checkers.objects.rules import Budget, Rules
 
@@ -25,7 +25,7 @@ def _seen(call: Call) -> dict[Any, int] | None:
     """The values that an ok operation saw, by key."""
     if call.outcome is not Type.OK or not isinstance(call.output, Mapping):
         return None
-    seen = {frozen(key): value for key, value in call.output.items() if type(value) is int}
+    seen = {freeze(key): value for key, value in call.output.items() if type(value) is int}
     return seen or None
 
 
@@ -38,7 +38,7 @@ def check(calls: Calls, rules: Rules, budget: Budget) -> Answer:  # noqa: ARG001
     size = len(own)
     by_time, points = chain(invoke, complete, np.ones(size, dtype=np.bool_), size)
     by_key, more = _by_key(seen, size + points)
-    arrows = joined(by_time, by_key)
+    arrows = join_arrows(by_time, by_key)
     label, cyclic = components(size + points + more, size, arrows)
     groups = np.unique(label[cyclic])
     after = _following(arrows, size + points + more) if len(groups) else []

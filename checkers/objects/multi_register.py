@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from chaos.core.errors import HistoryError
 from chaos.core.op import Type
 from chaos.formats.operations import NEVER
-from checkers.objects.calls import Call, Calls, frozen
+from checkers.objects.calls import Call, Calls, freeze
 from checkers.objects.finding import Answer, show
 from checkers.objects.linearization_answer import linearization_answer
 from checkers.objects.linearization_search import Left, Step
@@ -18,7 +18,7 @@ from checkers.objects.rules import Budget, Rules
 _MICRO: Final = 3
 _READS: Final = ("r", "read")
 _WRITES: Final = ("w", "write")
-NOTHING: Final = frozen(None)
+NOTHING: Final = freeze(None)
 """What a register holds before it is written."""
 
 
@@ -100,7 +100,7 @@ def _micros(value: Any, call: Call) -> list[tuple[str, Any, Any]]:
         word = str(micro[0]).removeprefix(":")
         if word not in (*_READS, *_WRITES):
             raise HistoryError(f"op {call.number}: a register has no {word}")
-        found.append((word, frozen(micro[1]), micro[2]))
+        found.append((word, freeze(micro[1]), micro[2]))
     return found
 
 
@@ -114,7 +114,7 @@ def step_of(call: Call, rules: Rules) -> Step | None:
         return None
     is_ok = call.outcome is Type.OK
     micros = [
-        Micro(word in _WRITES, key, frozen(value))
+        Micro(word in _WRITES, key, freeze(value))
         for word, key, value in _micros(call.output if is_ok and call.output is not None else call.argument, call)
         if word in _WRITES or (is_ok and not (value is None and rules.nil_means == "any"))
     ]
@@ -131,4 +131,4 @@ def check(calls: Calls, rules: Rules, budget: Budget) -> Answer:
         HistoryError: an operation that registers do not have.
     """
     told = [(call, step) for call in calls.all if (step := step_of(call, rules)) is not None]
-    return linearization_answer(told, lambda steps: MultiRegisterSpec(steps, frozen(rules.init)), budget)
+    return linearization_answer(told, lambda steps: MultiRegisterSpec(steps, freeze(rules.init)), budget)

@@ -8,7 +8,7 @@ import numpy as np
 
 from chaos.core.errors import HistoryError
 from chaos.core.op import Type
-from checkers.objects.calls import Call, Calls, Ints, frozen
+from checkers.objects.calls import Call, Calls, Ints, freeze
 from checkers.objects.finding import EXAMPLES, Answer, Found, call_text
 from checkers.objects.inversions import Passage, inversions
 from checkers.objects.rules import Budget, Rules
@@ -25,8 +25,8 @@ def check(calls: Calls, rules: Rules, budget: Budget) -> Answer:  # noqa: ARG001
         if call.f not in ("enqueue", "dequeue"):
             raise HistoryError(f"op {call.number}: a queue has no {call.f}")
         if call.f == "dequeue" and call.outcome is Type.OK:
-            first.setdefault(frozen(call.output), call)
-    came = [(call, out) for call in calls.of("enqueue") if (out := first.get(frozen(call.argument))) is not None]
+            first.setdefault(freeze(call.output), call)
+    came = [(call, out) for call in calls.of("enqueue") if (out := first.get(freeze(call.argument))) is not None]
     pairs = [(call, out) for call, out in came if call.outcome is Type.OK]
 
     def column(side: int, end: str) -> Ints:

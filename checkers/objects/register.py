@@ -14,7 +14,7 @@ import numpy as np
 from chaos.core.errors import HistoryError
 from chaos.core.op import Type
 from chaos.formats.operations import NEVER
-from checkers.objects.calls import Call, Calls, Ints, ended, ends, frozen
+from checkers.objects.calls import Call, Calls, Ints, end_of, ends, freeze
 from checkers.objects.finding import EXAMPLES, Answer, Found, call_text, show
 from checkers.objects.linearization_answer import NAME, linearization_answer
 from checkers.objects.linearization_search import Step
@@ -48,12 +48,12 @@ def meaning(call: Call, rules: Rules) -> Meaning | None:
     if call.f == "read":
         if call.outcome is not Type.OK or (call.output is None and rules.nil_means == "any"):
             return None
-        return (READ, frozen(call.output), None)
+        return (READ, freeze(call.output), None)
     if call.f == "write":
-        return (WRITE, frozen(call.argument), None) if call.outcome is not Type.FAIL else None
+        return (WRITE, freeze(call.argument), None) if call.outcome is not Type.FAIL else None
     if call.f != "cas":
         raise HistoryError(f"op {call.number}: a register has no {call.f}")
-    old, new = (frozen(one) for one in _pair(call))
+    old, new = (freeze(one) for one in _pair(call))
     if call.outcome is Type.FAIL:
         return (NOT_CAS, old, None) if rules.fail_observes else None
     return (CAS if call.outcome is Type.OK else BLIND_CAS, old, new)
@@ -192,14 +192,14 @@ def check(calls: Calls, rules: Rules, budget: Budget) -> Answer:
         HistoryError: an operation that a register does not have.
     """
     own, meanings = calls.meant(lambda call: meaning(call, rules))
-    init = frozen(rules.init)
+    init = freeze(rules.init)
     own, meanings = _that_matter(own, meanings)
     columns = _columns(own, meanings, init)
     if columns is not None:
         wrong = _by_zones(columns)
         return Answer(found={NAME: Found(count=1, examples=wrong[:EXAMPLES])} if wrong else {})
     told = [
-        (call, Step(said, said[0] in CHANGES, call.invoke, ended(call)))
+        (call, Step(said, said[0] in CHANGES, call.invoke, end_of(call)))
         for call, said in zip(own, meanings, strict=True)
     ]
     return linearization_answer(told, lambda steps: RegisterSpec(steps, init), budget)

@@ -87,7 +87,7 @@ MODELS: Final[Mapping[str, Model]] = {
 }
 
 
-def merged(answers: Iterable[tuple[object, Answer]]) -> Answer:
+def merge_answers(answers: Iterable[tuple[object, Answer]]) -> Answer:
     """The answers for several objects as one, each sentence with its object's key (None: there is one object)."""
     found: dict[str, Found] = {}
     reasons: list[tuple[object, str]] = []
@@ -103,10 +103,10 @@ def merged(answers: Iterable[tuple[object, Answer]]) -> Answer:
                 examples=[*before.examples, *told][:EXAMPLES],
                 order=before.order if before.examples else one.order,
             )
-    return Answer(found=found, reason=undecided(reasons))
+    return Answer(found=found, reason=undecided_reason(reasons))
 
 
-def undecided(reasons: Iterable[tuple[object, str]]) -> str:
+def undecided_reason(reasons: Iterable[tuple[object, str]]) -> str:
     """Why objects are not decided: the first reason with its object's key, and how many more there are; else empty."""
     given = [f"{_where(key)}{reason}" for key, reason in reasons if reason]
     more = f"; and {len(given) - 1} more" if len(given) > 1 else ""

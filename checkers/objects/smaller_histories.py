@@ -12,7 +12,7 @@ import numpy as np
 
 from chaos.core.op import Type
 from checkers.objects import fifo, multi_register, register
-from checkers.objects.calls import Calls, ended, ends, frozen
+from checkers.objects.calls import Calls, end_of, ends, freeze
 from checkers.objects.rules import Rules
 from checkers.objects.specs import BLIND_CAS, CAS, NOT_CAS, READ, WRITE
 from checkers.objects.unordered import elements
@@ -30,7 +30,7 @@ class Parts(NamedTuple):
     """Positions among the calls.
 
     ``silent``: who says nothing; ``groups``: who can only go together; ``resets``: behind which nobody can tell what
-    was before (see ``behind``), ascending.
+    was before (see ``calls_after_reset``), ascending.
     """
 
     silent: list[int]
@@ -102,7 +102,7 @@ def _apart(calls: Calls, writes: list[int], others: list[int]) -> list[int]:
     return [i for i, same in zip(writes, (begun == ended_before).tolist(), strict=True) if same]
 
 
-def behind(calls: Calls, parts: Parts, reset: int) -> list[int] | None:
+def calls_after_reset(calls: Calls, parts: Parts, reset: int) -> list[int] | None:
     """All but what completed before a reset was invoked, and the observers beside it.
 
     Whoever else is beside it can be before it whatever the state, and after it the state is known. A value that is
@@ -114,7 +114,7 @@ def behind(calls: Calls, parts: Parts, reset: int) -> list[int] | None:
     kept = [
         i
         for i, call in enumerate(calls.all)
-        if ended(call) >= at.invoke and not (i in observers and call.invoke <= at.complete)
+        if end_of(call) >= at.invoke and not (i in observers and call.invoke <= at.complete)
     ]
     needs, makes, writes = parts.values
     lacking = {needs[i] for i in kept if i in needs} - {makes[i] for i in kept if i in makes}
@@ -145,12 +145,12 @@ def _sessions(calls: Calls, own: list[int]) -> list[list[int]] | None:
     held: dict[Hashable, int] = {}
     for i in own:
         call = calls.all[i]
-        process = frozen(call.process)
+        process = freeze(call.process)
         if (call.f == "acquire") == (process in held):
             return None
         if call.f == "acquire":
             held[process] = i
-        elif ended(calls.all[held[process]]) >= call.invoke:
+        elif end_of(calls.all[held[process]]) >= call.invoke:
             return None
         else:
             groups.append([held.pop(process), i])
@@ -187,7 +187,7 @@ def of_set(calls: Calls, rules: Rules) -> Parts:
     """Reads, and elements that none of them saw."""
     seen = {i: elements(call, rules) for i, call in enumerate(calls.all) if call.f == "read"}
     there = frozenset().union(*(one for one in seen.values() if one is not None))
-    adds = [(i, frozen(call.argument)) for i, call in enumerate(calls.all) if call.f == "add"]
+    adds = [(i, freeze(call.argument)) for i, call in enumerate(calls.all) if call.f == "add"]
     silent = [i for i, call in enumerate(calls.all) if call.f == "add" and call.outcome is Type.FAIL]
     return Parts(silent, list(seen), _grouped(one for one in adds if one[1] not in there), [])
 
@@ -201,7 +201,7 @@ def of_queue(calls: Calls, rules: Rules) -> Parts:  # noqa: ARG001 - all are cal
     ]
     left = set(silent)
     known = (
-        (i, frozen(call.argument if call.f == "enqueue" else call.output))
+        (i, freeze(call.argument if call.f == "enqueue" else call.output))
         for i, call in enumerate(calls.all)
         if i not in left
     )

@@ -21,7 +21,7 @@ import numpy as np
 
 from chaos.core.errors import HistoryError
 from chaos.core.op import Type
-from checkers.objects.calls import Call, Calls, Ints, ends, frozen, thawed
+from checkers.objects.calls import Call, Calls, Ints, ends, freeze, thaw
 from checkers.objects.finding import EXAMPLES, Answer, Found, call_text, show
 from checkers.objects.linearization_answer import NAME
 from checkers.objects.rules import Budget, Rules
@@ -42,7 +42,7 @@ def elements(call: Call, rules: Rules) -> Elements | None:
         return frozenset()
     if not isinstance(call.output, list | tuple | set | frozenset):
         raise HistoryError(f"op {call.number}: a read of a set returns elements, not {show(call.output)}")
-    return frozenset(map(frozen, call.output))
+    return frozenset(map(freeze, call.output))
 
 
 class _Window(NamedTuple):
@@ -58,9 +58,9 @@ def _fork(reads: list[tuple[Elements, Call]]) -> Told | None:
     for (less, one), (more, other) in pairwise(reads):
         if not less <= more:
             missing, extra = min(less - more, key=str), min(more - less, key=str, default=None)
-            sentence = f"{call_text(one)} saw {show(thawed(missing))}, which {call_text(other)} did not see"
+            sentence = f"{call_text(one)} saw {show(thaw(missing))}, which {call_text(other)} did not see"
             if extra is not None:
-                sentence += f", but it did see {show(thawed(extra))}, which the first did not"
+                sentence += f", but it did see {show(thaw(extra))}, which the first did not"
             return f"{sentence}: neither can be before the other", (other, one)
     return None
 
@@ -71,18 +71,18 @@ def _windows(adds: list[Call], reads: list[tuple[Elements, Call]]) -> list[_Wind
     place: dict[Hashable, int] = {}
     before: Elements = frozenset()
     level = 0
-    tried = {frozen(call.argument) for call in adds}
+    tried = {freeze(call.argument) for call in adds}
     for seen, call in reads:
         level += len(seen) > len(before)
         if strange := seen - before - tried:
-            return f"{call_text(call)} saw {show(thawed(min(strange, key=str)))}, which nobody added", (call,)
+            return f"{call_text(call)} saw {show(thaw(min(strange, key=str)))}, which nobody added", (call,)
         place.update(dict.fromkeys(seen - before, 2 * level - 1))
         out.append(_Window(call, 2 * level, 2 * level))
         before = seen
     end = 2 * level + 1
     known: set[Hashable] = set()
     for call in adds:
-        value = frozen(call.argument)
+        value = freeze(call.argument)
         first = place.get(value, end)
         out.append(_Window(call, first, end if value in known else first))
         known.add(value)
@@ -150,7 +150,7 @@ def linear_queue(calls: Calls, rules: Rules, budget: Budget) -> Answer:  # noqa:
     inside: Counter[Hashable] = Counter()
     wrong: list[Told] = []
     for _, out, call in sorted(events, key=lambda event: event[:2]):
-        value = frozen(call.output if out else call.argument)
+        value = freeze(call.output if out else call.argument)
         inside[value] += -1 if out else 1
         if inside[value] < 0:
             inside[value] = 0

@@ -11,7 +11,7 @@ import msgspec
 
 from chaos.core.op import Type
 from chaos.formats.operations import NEVER
-from checkers.objects.calls import Call, Calls, ended
+from checkers.objects.calls import Call, Calls, end_of
 from checkers.objects.finding import Answer
 from checkers.objects.rules import Budget, Rules
 
@@ -46,7 +46,7 @@ def without_one(
         budget: what may be spent on looking; without more there is nobody and no order.
     """
     model = _Model(check, rules, budget)
-    answered = sorted((call for call in calls if ended(call) != NEVER), key=ended, reverse=True)
+    answered = sorted((call for call in calls if end_of(call) != NEVER), key=end_of, reverse=True)
     for culprit in answered if len(calls) <= MOST else ():
         others = [call for call in calls if call is not culprit]
         if model.explains(others):
@@ -57,9 +57,9 @@ def without_one(
 def _order(model: _Model, calls: Sequence[Call]) -> tuple[Call, ...]:
     """An order of operations that have one; open ones are in it only where others need them."""
     fixed: list[Call] = []
-    left = sorted(calls, key=lambda call: (ended(call) == NEVER, call.invoke))
-    while any(ended(call) != NEVER for call in left):
-        horizon = min(ended(call) for call in left)
+    left = sorted(calls, key=lambda call: (end_of(call) == NEVER, call.invoke))
+    while any(end_of(call) != NEVER for call in left):
+        horizon = min(end_of(call) for call in left)
         at_hand = [call for call in left if call.invoke <= horizon]
         found = next((one for one in at_hand if model.explains(_fixed([*fixed, one], left))), None)
         if found is None:

@@ -17,8 +17,18 @@ from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example
 from chaos.models.objects.answers import ABSENT, TOLD, UNTOLD
 from chaos.models.queues.total_queue import MODEL, F
 from checkers.anomalies.attribution import blamed_example
-from checkers.anomalies.catalogue import named
-from checkers.anomalies.findings import Finding, Findings, added, concluded, counted, examples, findings, numbers, told
+from checkers.anomalies.catalogue import kinds_named
+from checkers.anomalies.findings import (
+    Finding,
+    Findings,
+    add_findings,
+    conclude_findings,
+    count_of,
+    describe_operation,
+    examples,
+    findings,
+    numbers,
+)
 from checkers.history.check import Held, OfEachKey
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints
@@ -121,7 +131,7 @@ class TotalQueueCheck(OfEachKey):
 
     name = "total-queue"
     help = "every acknowledged message is delivered, nothing else is, and none again after its acknowledgement"
-    anomalies = named("lost-write", "phantom", "G1a", "redelivered-after-ack")
+    anomalies = kinds_named("lost-write", "phantom", "G1a", "redelivered-after-ack")
 
     def applies(self, context: Context) -> str | None:
         """To runs of its model."""
@@ -161,7 +171,7 @@ class TotalQueueCheck(OfEachKey):
         """Add what two queues showed."""
         return QueueFindings(
             examined=left.examined + right.examined,
-            found=added(left.found, right.found),
+            found=add_findings(left.found, right.found),
             again=left.again + right.again,
             unended={**left.unended, **right.unended},
         )
@@ -174,13 +184,13 @@ class TotalQueueCheck(OfEachKey):
     ) -> Held:
         """How many messages were acknowledged, and that all were delivered."""
         acked = summary.examined if summary else 0
-        return Held(first=f"{counted(acked, 'acknowledged message')} delivered{_again(summary)}")
+        return Held(first=f"{count_of(acked, 'acknowledged message')} delivered{_again(summary)}")
 
     def conclude(self, summary: QueueFindings | None, context: Context) -> CheckResult:
         """The row of the verdict table."""
         summary = summary if summary is not None else QueueFindings()
         clean = f"every one was delivered{_again(summary)}"
-        row = concluded(self.name, summary, context, noun="acknowledged message", clean=clean)
+        row = conclude_findings(self.name, summary, context, noun="acknowledged message", clean=clean)
         if row.valid is not True or not summary.unended:
             return row
         whys = sorted(set(summary.unended.values()))
@@ -209,5 +219,5 @@ def _examples(
             row,
             f"{words_of(context.run).key} {shard.key}: {said}",
             later=later,
-            ops=tuple(told(shard, context, op) for op in (row, beside) if op >= 0),
+            ops=tuple(describe_operation(shard, context, op) for op in (row, beside) if op >= 0),
         )

@@ -79,13 +79,13 @@ def _refused(shard: QueueShard, context: Context, among: Ints | None = None) -> 
     if context.run.refusals:
         failed = np.equal(shard.ops.type, Type.FAIL)
         ops = np.flatnonzero(failed) if among is None else among[failed[among]]
-        texts, numbers = numbered(shard, ops)
+        texts, numbers = number_errors(shard, ops)
         named = np.array([is_refusal(text, context.run.refusals) for text in texts], dtype=np.bool_)
         found[ops] = named[numbers] if len(ops) else False
     return found
 
 
-def numbered(shard: QueueShard, ops: Ints) -> tuple[list[str], Ints]:
+def number_errors(shard: QueueShard, ops: Ints) -> tuple[list[str], Ints]:
     """The different errors of some operations, and for each operation the number of its own."""
     known: dict[str, int] = {}
     told = shard.ops.of("error", ops)
@@ -108,7 +108,7 @@ class ErrorsKernel:
         ops = np.flatnonzero(kinds)
         if not len(ops):
             return {}
-        texts, numbers = numbered(shard, ops)
+        texts, numbers = number_errors(shard, ops)
         begun, faults = log.invoke[ops], _faults(log.invoke[ops], context)
         columns = np.stack(
             (numbers, log.type[ops], log.node[ops], faults, refused_by_design(shard, context)[ops]), axis=1

@@ -27,7 +27,7 @@ def edges_ms() -> list[float]:
     return [round(_FIRST_MS * _GROWTH ** (bucket + 1), 4) for bucket in range(BUCKETS)]
 
 
-def sparse(histogram: Ints) -> list[list[int]]:
+def to_sparse(histogram: Ints) -> list[list[int]]:
     """Per row bucket, count, bucket, count, … of the buckets that hold something."""
     return [
         [number for bucket in np.flatnonzero(row).tolist() for number in (bucket, int(row[bucket]))]

@@ -15,7 +15,7 @@ from chaos.core.name_lists import listed
 from chaos.core.node_notes import ENDED, SILENT
 from chaos.core.runinfo import Subject
 from chaos.core.verdict import Example
-from checkers.anomalies.attribution import fault_name, standing
+from checkers.anomalies.attribution import fault_name, role_at
 from checkers.anomalies.findings import seconds_text
 from checkers.history.check_input import Context
 from checkers.history.leadership import MEMBERS, Stretch
@@ -235,7 +235,7 @@ def _outside_of(subject: Subject, context: Context, healed_ns: int) -> Iterator[
             at_ns=gap.from_ns,
             fault=fault.id if fault is not None else None,
         )
-        stands = standing(context, speaker, newest.last_ns, leads=True, subject=subject.name)
+        stands = role_at(context, speaker, newest.last_ns, leads=True, subject=subject.name)
         kept_out = msgspec.structs.replace(
             example,
             sentence=f"{f'{speaker}, {stands},' if stands else speaker} did not take {node} back: {node} ran, held all "

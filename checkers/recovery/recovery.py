@@ -20,8 +20,8 @@ from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
 from chaos.models.log.words import MODEL as LOG
 from checkers.anomalies.attribution import reign_words
-from checkers.anomalies.catalogue import named
-from checkers.anomalies.findings import Finding, anomaly, counted, examples, numbers, seconds_text, told
+from checkers.anomalies.catalogue import kinds_named
+from checkers.anomalies.findings import Finding, anomaly, count_of, describe_operation, examples, numbers, seconds_text
 from checkers.history.check import OfEachKey
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints
@@ -44,7 +44,7 @@ Promised times are four times what was measured on a machine that was shared by 
 class Silence(msgspec.Struct, frozen=True, kw_only=True):
     """A queue from the first unanswered send to the next acknowledgement, or to the last send if there is none.
 
-    ``shown``: the operations around it, as ``findings.told`` has them.
+    ``shown``: the operations around it, as ``describe_operation`` has them.
     """
 
     start_ns: int
@@ -115,11 +115,11 @@ def _shown(shard: QueueShard, context: Context, sent: Sent, place: int, end_ns: 
     every = np.flatnonzero(np.isin(log.f, words_of(context.run).changes) & np.equal(log.type, Type.OK))
     before: Ints = every[log.complete[every] <= sent.invoke[place]]
     if len(before):
-        yield told(shard, context, int(before[np.argmax(log.complete[before])]))
-    yield told(shard, context, int(sent.ops[place]))
+        yield describe_operation(shard, context, int(before[np.argmax(log.complete[before])]))
+    yield describe_operation(shard, context, int(sent.ops[place]))
     ender: Ints = every[log.complete[every] == end_ns]
     if len(ender):
-        yield told(shard, context, int(ender[0]))
+        yield describe_operation(shard, context, int(ender[0]))
 
 
 def _alike(shard: QueueShard, context: Context) -> dict[str, bool]:
@@ -133,7 +133,7 @@ class RecoveryKernel(OfEachKey):
 
     name = "recovery"
     help = "after the last heal every node and every queue serves again within the system's time"
-    anomalies = named("did-not-come-back", "no-recovery")
+    anomalies = kinds_named("did-not-come-back", "no-recovery")
 
     def applies(self, context: Context) -> str | None:
         """Where the system promises it, in a run that went to its end."""
@@ -206,7 +206,7 @@ class RecoveryKernel(OfEachKey):
         if excuses and ended:
             found["did-not-come-back"] = [one.example for one in ended]
         elif excuses:
-            what = f"{counted(len(missing), 'node')} missing" if missing else f"silent {words.key}s"
+            what = f"{count_of(len(missing), 'node')} missing" if missing else f"silent {words.key}s"
             return CheckResult(
                 name=self.name,
                 valid=UNKNOWN,
@@ -222,7 +222,7 @@ class RecoveryKernel(OfEachKey):
         text = ", ".join(f"{one.count} {name}{' (allowed)' if one.allowed else ''}" for name, one in anomalies.items())
         clean = f"every {words.key} took {words.change}s again within {summary.slowest_ns / NS_PER_S:.1f} s"
         if summary.unserved:
-            clean = f"{counted(summary.unserved, words.key)} not served again before the load ended"
+            clean = f"{count_of(summary.unserved, words.key)} not served again before the load ended"
         return CheckResult(
             name=self.name,
             valid=all(one.allowed for one in anomalies.values()),
@@ -271,7 +271,7 @@ def _unrecovered(summary: RecoverySummary, context: Context) -> Iterator[Example
     """An example for each silent queue."""
     within_s, fault = context.run.promises.recovers_within_s, last_healed(context)
     served, words = summary.keys - len(summary.silent), words_of(context.run)
-    beside = f" while {counted(served, f'other {words.key}')} took {words.change}s" if served else ""
+    beside = f" while {count_of(served, f'other {words.key}')} took {words.change}s" if served else ""
     for key, one in sorted(summary.silent.items()):
         until = "one was again" if one.acked else "the load ended"
         leader = _leader(context, key, one.end_ns)

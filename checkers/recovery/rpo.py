@@ -9,15 +9,15 @@ import numpy as np
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.verdict import CheckResult
-from checkers.anomalies.catalogue import named
-from checkers.anomalies.findings import counted
+from checkers.anomalies.catalogue import kinds_named
+from checkers.anomalies.findings import count_of
 from checkers.history.check import OfEachKey
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints
 from checkers.log.lost_writes import losses_of
 
 
-class Toll(msgspec.Struct, frozen=True):
+class FaultLoss(msgspec.Struct, frozen=True):
     """Lost messages and the earliest and latest of their acknowledgements (ns)."""
 
     lost: int
@@ -33,11 +33,11 @@ class Toll(msgspec.Struct, frozen=True):
 class RpoSummary(msgspec.Struct, frozen=True):
     """Toll per fault id; 0 stands for losses proven before any fault."""
 
-    tolls: dict[int, Toll]
+    tolls: dict[int, FaultLoss]
     examined: int
 
 
-def tolls_of(proof_ns: Ints, acked_ns: Ints, context: Context) -> dict[int, Toll]:
+def tolls_of(proof_ns: Ints, acked_ns: Ints, context: Context) -> dict[int, FaultLoss]:
     """Losses by the fault they belong to.
 
     Args:
@@ -52,7 +52,7 @@ def tolls_of(proof_ns: Ints, acked_ns: Ints, context: Context) -> dict[int, Toll
     tolls = {}
     for fault in np.unique(owner):
         own = acked_ns[owner == fault]
-        tolls[int(fault)] = Toll(len(own), int(own.min()), int(own.max()))
+        tolls[int(fault)] = FaultLoss(len(own), int(own.min()), int(own.max()))
     return tolls
 
 
@@ -61,7 +61,7 @@ class RpoKernel(OfEachKey):
 
     name = "rpo"
     help = "acknowledged messages lost per fault, and the span of their acknowledgements"
-    anomalies = named()
+    anomalies = kinds_named()
 
     def examine(self, shard: QueueShard, context: Context) -> RpoSummary:
         """Look at one queue."""
@@ -77,7 +77,7 @@ class RpoKernel(OfEachKey):
             tolls[fault] = (
                 toll
                 if own is None
-                else Toll(own.lost + toll.lost, min(own.first_ns, toll.first_ns), max(own.last_ns, toll.last_ns))
+                else FaultLoss(own.lost + toll.lost, min(own.first_ns, toll.first_ns), max(own.last_ns, toll.last_ns))
             )
         return RpoSummary(tolls, left.examined + right.examined)
 
@@ -94,5 +94,5 @@ class RpoKernel(OfEachKey):
             name=self.name,
             valid=not tolls,
             found=told or "nothing was lost",
-            examined=counted(summary.examined if summary is not None else 0, "acknowledged message"),
+            examined=count_of(summary.examined if summary is not None else 0, "acknowledged message"),
         )

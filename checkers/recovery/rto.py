@@ -19,8 +19,16 @@ from chaos.core.name_lists import listed
 from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, CheckResult, Example, Rto, Valid
 from checkers.anomalies.attribution import fault_name
-from checkers.anomalies.catalogue import named
-from checkers.anomalies.findings import Finding, anomaly, counted, examples, node_name, seconds_text, told
+from checkers.anomalies.catalogue import kinds_named
+from checkers.anomalies.findings import (
+    Finding,
+    anomaly,
+    count_of,
+    describe_operation,
+    examples,
+    node_name,
+    seconds_text,
+)
 from checkers.history.check import OfEachKey
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, Mask, runs
@@ -117,7 +125,7 @@ def _windows(context: Context) -> list[tuple[FaultSpan, int, int]]:
     return [(fault, starts[i], end_ns(i)) for i, fault in enumerate(faults)]
 
 
-def touched(attempts: Attempts, context: Context) -> Iterator[Touched]:
+def outages_by_fault(attempts: Attempts, context: Context) -> Iterator[Touched]:
     """The outages of one kind on one queue, with each fault that they belong to. There is at least one attempt."""
     found = outages(attempts.invoke, attempts.complete, attempts.ok)
     last_ns = int(attempts.invoke.max())
@@ -159,7 +167,7 @@ def _resolution_s(context: Context, f: str, lag_ns: int) -> float:
     return max(1 / per_queue if per_queue > 0 else 0.0, run.op_timeout_s, lag_ns / NS_PER_S)
 
 
-def worse(left: Rto, right: Rto) -> Rto:
+def longer_of(left: Rto, right: Rto) -> Rto:
     """The longer of two; no recovery beats every length."""
     rank = [(not one.recovered, one.seconds if one.seconds is not None else -1.0, -one.key) for one in (left, right)]
     return left if rank[0] >= rank[1] else right
@@ -170,7 +178,7 @@ class RtoKernel(OfEachKey):
 
     name = "rto"
     help = "recovery time per fault, kind of operation and queue, against --rto-budget"
-    anomalies = named("rto-budget")
+    anomalies = kinds_named("rto-budget")
 
     def examine(self, shard: QueueShard, context: Context) -> RtoSummary:
         """Look at one queue."""
@@ -191,17 +199,17 @@ class RtoKernel(OfEachKey):
             lags[name] = int(lag[ops].max())
             served = is_ok_in_time(log, ops, context)
             attempts = Attempts(name, shard.key, log.invoke[ops], log.complete[ops], served)
-            for fault, rto, inside, ender in touched(attempts, context):
+            for fault, rto, inside, ender in outages_by_fault(attempts, context):
                 late = bool((lag[ops][inside] > LAG_NS).any())
                 node = node_name(context, int(log.node[ops[ender]])) if ender >= 0 else ""
                 one = msgspec.structs.replace(rto, lagged=late, node=node)
                 key = (fault.id, name, shard.key)
-                longest[key] = worse(longest[key], one) if key in longest else one
+                longest[key] = longer_of(longest[key], one) if key in longest else one
                 if longest[key] is one and _over(one, context.run.rto_budget_s):
                     first = int(np.flatnonzero(inside)[0])
                     around = (*ops[np.flatnonzero(served[:first])[-1:]], ops[first])
                     around = (*around, *([ops[ender]] if ender >= 0 else []))
-                    shown[key] = tuple(told(shard, context, int(op)) for op in around)
+                    shown[key] = tuple(describe_operation(shard, context, int(op)) for op in around)
         bad = (log.type != Type.OK) & ~np.isin(log.f, words.final) & ~refused_by_design(shard, context)
         bad_ns = np.sort(log.invoke[bad])
         return RtoSummary(
@@ -233,7 +241,7 @@ class RtoKernel(OfEachKey):
             resolution_s = _resolution_s(context, f, summary.lag_ns[f])
             over_all = Rto(f=f, seconds=None)
             for one in own:
-                over_all = worse(over_all, one)
+                over_all = longer_of(over_all, one)
             all_of_kind = (msgspec.structs.replace(over_all, key=-1), *(one for one in own if one.key >= 0))
             out += [msgspec.structs.replace(one, resolution_s=round(resolution_s, 6)) for one in all_of_kind]
         return tuple(sorted(out, key=lambda one: one.key >= 0))
@@ -248,7 +256,7 @@ class RtoKernel(OfEachKey):
         for fault, _, _ in _windows(context):
             own = [one for one in self.of_fault(summary, fault.id, context) if one.key < 0 and one.f in budgeted]
             for one in own:
-                worst = one if worst is None else worse(worst, one)
+                worst = one if worst is None else longer_of(worst, one)
                 coarse |= budget_s is not None and one.resolution_s > budget_s
             late = [one for one in own if _over(one, budget_s)]
             if late and context.whole:
@@ -271,7 +279,7 @@ class RtoKernel(OfEachKey):
             name=self.name,
             valid=valid,
             found=found,
-            examined=counted(summary.operations, "operation"),
+            examined=count_of(summary.operations, "operation"),
             anomalies=anomalies,
             reason=reason,
         )

@@ -11,7 +11,7 @@ from chaos.core.op import Type
 from chaos.core.series import Points
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints
-from checkers.recovery.errors_by_node import numbered
+from checkers.recovery.errors_by_node import number_errors
 
 WHOLE: Final = 200_000
 """Up to so many operations all are kept."""
@@ -41,14 +41,14 @@ def hashes_of(worker: Ints, op: Ints) -> npt.NDArray[np.uint64]:
     return x ^ (x >> np.uint64(31))
 
 
-def sampled(shard: QueueShard, context: Context, ops: Ints, kinds: Ints, latency_ms: Floats, limit: int) -> Sample:
+def sample_of(shard: QueueShard, context: Context, ops: Ints, kinds: Ints, latency_ms: Floats, limit: int) -> Sample:
     """Some operations of a key, at most ``limit``. ``kinds`` and ``latency_ms``: of all its operations."""
     log, own = shard.ops, shard.operations
     hashes = hashes_of(own["worker"][ops], own["op"][ops])
     if len(ops) > limit:
         keep = np.argpartition(hashes, limit)[:limit]
         ops, hashes = ops[keep], hashes[keep]
-    texts, numbers = numbered(shard, ops)
+    texts, numbers = number_errors(shard, ops)
     failed = ~np.isin(kinds[ops], (Type.OK, Type.NOT_SENT))
     columns = np.stack(
         [
@@ -67,7 +67,7 @@ def sampled(shard: QueueShard, context: Context, ops: Ints, kinds: Ints, latency
     return Sample(hashes, columns, tuple(texts))
 
 
-def joined(left: Sample, right: Sample, limit: int) -> Sample:
+def join_samples(left: Sample, right: Sample, limit: int) -> Sample:
     """Two samples as one of at most ``limit`` operations."""
     errors = tuple(dict.fromkeys((*left.errors, *right.errors)))
     place = {text: number for number, text in enumerate(errors, 1)}
@@ -91,7 +91,7 @@ def points_of(*samples: Sample) -> Points:
     """The operations in order of time, as they are stored; errors that none of them has are left out."""
     whole = samples[0]
     for other in samples[1:]:
-        whole = joined(whole, other, len(whole.hashes) + len(other.hashes))
+        whole = join_samples(whole, other, len(whole.hashes) + len(other.hashes))
     met = sorted({int(number) for number in whole.columns[:, ERROR]} - {0}, key=lambda number: whole.errors[number - 1])
     errors = tuple(whole.errors[number - 1] for number in met)
     place = {text: errors.index(text) + 1 if text in errors else 0 for text in whole.errors}

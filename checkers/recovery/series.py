@@ -21,8 +21,8 @@ from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, Mask
 from checkers.history.words import words_of
 from checkers.recovery.errors_by_node import refused_by_design
-from checkers.recovery.histogram import BUCKETS, bucket_of, edges_ms, quantile, sparse
-from checkers.recovery.sample import MOST, MOST_NOT_OK, WHOLE, Sample, joined, points_of, sampled
+from checkers.recovery.histogram import BUCKETS, bucket_of, edges_ms, quantile, to_sparse
+from checkers.recovery.sample import MOST, MOST_NOT_OK, WHOLE, Sample, join_samples, points_of, sample_of
 from checkers.recovery.service import sent_of
 from checkers.recovery.step_counts import by_node, errors_by_step, most_frequent
 
@@ -139,8 +139,8 @@ class SeriesKernel:
         usual = np.isin(kinds, (Type.OK, REFUSED))
         limits = _limits(int(load.sum()))
         return (
-            sampled(shard, context, np.flatnonzero(load & usual), kinds, latency_ms, limits[0]),
-            sampled(shard, context, np.flatnonzero(load & ~usual), kinds, latency_ms, limits[1]),
+            sample_of(shard, context, np.flatnonzero(load & usual), kinds, latency_ms, limits[0]),
+            sample_of(shard, context, np.flatnonzero(load & ~usual), kinds, latency_ms, limits[1]),
         )
 
     def merge(self, left: SeriesSummary, right: SeriesSummary) -> SeriesSummary:
@@ -152,8 +152,8 @@ class SeriesKernel:
             slowest_ms=np.maximum(left.slowest_ms, right.slowest_ms),
             acked=left.acked + right.acked,
             read=left.read + right.read,
-            usual=joined(left.usual, right.usual, limits[0]),
-            not_ok=joined(left.not_ok, right.not_ok, limits[1]),
+            usual=join_samples(left.usual, right.usual, limits[0]),
+            not_ok=join_samples(left.not_ok, right.not_ok, limits[1]),
             operations=left.operations + right.operations,
             errors=most_frequent(_sums(left.errors, right.errors)),
             nodes=_sums(left.nodes, right.nodes),
@@ -180,7 +180,7 @@ class SeriesKernel:
             rate.setdefault(named[f], {})[_word(kind)] = counts.tolist()
         latencies: dict[str, dict[str, list[list[int]]]] = {}
         for (f, kind), histogram in sorted(summary.histograms.items()):
-            latencies.setdefault(named[f], {})[_word(kind)] = sparse(histogram)
+            latencies.setdefault(named[f], {})[_word(kind)] = to_sparse(histogram)
         of_ok = [histogram for (_, kind), histogram in summary.histograms.items() if kind == Type.OK]
         whole = np.sum(of_ok, axis=0) if of_ok else np.zeros((len(summary.slowest_ms), BUCKETS), dtype=np.int64)
         points = points_of(summary.not_ok, summary.usual)

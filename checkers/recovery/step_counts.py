@@ -6,7 +6,7 @@ import numpy as np
 
 from checkers.history.check_input import QueueShard
 from checkers.history.columns import Ints, Mask
-from checkers.recovery.errors_by_node import OTHERS, numbered
+from checkers.recovery.errors_by_node import OTHERS, number_errors
 
 ERRORS: Final = 60
 """So many different errors are counted by themselves; what is rarer is counted together."""
@@ -15,7 +15,7 @@ ERRORS: Final = 60
 def errors_by_step(shard: QueueShard, chosen: Mask, at: Ints, steps: int) -> dict[str, Ints]:
     """Error → operations per step. ``chosen``: which operations count; ``at``: the step of each operation."""
     ops = np.flatnonzero(chosen)
-    texts, numbers = numbered(shard, ops)
+    texts, numbers = number_errors(shard, ops)
     counts = np.bincount(numbers * steps + at[ops], minlength=len(texts) * steps).reshape(len(texts), steps)
     return most_frequent(dict(zip(texts, counts, strict=True)))
 

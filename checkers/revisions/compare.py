@@ -17,7 +17,7 @@ def differs(answer: Ranged, expected: Read, *, versions: bool) -> Difference | N
     """How a read differs from what it had to return; None if it does not. ``versions``: they are told."""
     held = listed(answer.held)
     if len(held) == len(expected.held) and all(
-        one.key == key and same(one, entry, versions=versions)
+        one.key == key and is_same(one, entry, versions=versions)
         for one, (key, entry) in zip(held, expected.held, strict=True)
     ):
         if answer.count == expected.total:
@@ -28,7 +28,7 @@ def differs(answer: Ranged, expected: Read, *, versions: bool) -> Difference | N
     for key, entry in expected.held:
         if key not in told:
             return Difference(f"it did not return {key}, which held {_entry(entry)}", (entry.revision,))
-        if not same(told[key], entry, versions=versions):
+        if not is_same(told[key], entry, versions=versions):
             said = f"it returned {key} with {_held(told[key], entry)}, which held {_entry(entry)}"
             return Difference(said, (told[key].revision, entry.revision))
     extra = next((one for one in held if one.key not in there), None)
@@ -38,7 +38,7 @@ def differs(answer: Ranged, expected: Read, *, versions: bool) -> Difference | N
     return Difference("it returned the right keys in another order, or twice")
 
 
-def same(told: KeyHeld, entry: Entry, *, versions: bool) -> bool:
+def is_same(told: KeyHeld, entry: Entry, *, versions: bool) -> bool:
     """Whether a key was returned as it is."""
     right = told.value == entry.value and told.revision == entry.revision
     return right and (not versions or told.version == entry.version)

@@ -50,7 +50,7 @@ def shown_by(owner: Ints, before: Ints, after: Ints, relation: Relation) -> Depe
     return Dependencies(found, target[apart], relations, before[apart], after[apart])
 
 
-def joined(*several: Dependencies) -> Dependencies:
+def join_dependencies(*several: Dependencies) -> Dependencies:
     """All of several."""
     return Dependencies(*(np.concatenate(columns) for columns in zip(*several, strict=True)))
 

@@ -14,7 +14,7 @@ from chaos.core.verdict import UNKNOWN, Valid
 from checkers.cycles.shapes import Relation
 from checkers.txn import kinds
 from checkers.txn.anomaly_cases import EXAMPLES, Cases
-from checkers.txn.dependencies import by_process, joined
+from checkers.txn.dependencies import by_process, join_dependencies
 from checkers.txn.explain import Explainer, Instance
 from checkers.txn.list_scans import ListScans
 from checkers.txn.lists import Lists
@@ -26,7 +26,7 @@ from checkers.txn.models import (
     STRONGEST,
     Boundary,
     boundary,
-    forbidden,
+    forbidden_anomalies,
     ruled_out,
     why_never_broken,
 )
@@ -121,7 +121,7 @@ def judge(transactions: Transactions, model: Model, options: Options) -> Judgeme
 
 def _forbidden(models: tuple[str, ...]) -> set[str]:
     """What makes a history invalid under some models."""
-    return forbidden(models) | (CONTRADICT_CAUSAL if CAUSAL in models else frozenset())
+    return forbidden_anomalies(models) | (CONTRADICT_CAUSAL if CAUSAL in models else frozenset())
 
 
 def _by_commit_order(
@@ -167,7 +167,7 @@ def _history(transactions: Transactions, keys: Lists | Registers, model: Model, 
         spans = kinds.Spans(transactions.invoke, transactions.complete, is_ok)
         return kinds.History(len(transactions), pairs, explains, transactions.completion, bundles, spans)
     if any(name in bad for name in kinds.KINDS if name.endswith("-process")):
-        pairs = joined(pairs, by_process(transactions.process, is_ok))
+        pairs = join_dependencies(pairs, by_process(transactions.process, is_ok))
     return kinds.History(len(transactions), pairs, explains, transactions.completion, bundles)
 
 

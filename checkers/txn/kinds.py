@@ -15,13 +15,13 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from checkers.cycles.components import Arrows, chain, closest, closest_count, components
-from checkers.cycles.components import joined as joined_arrows
+from checkers.cycles.components import join_arrows as joined_arrows
 from checkers.cycles.reference_cycle import OutOfStepsError, reference_cycle
 from checkers.cycles.shapes import Anti, Budget, Graph, Relation, Shape, shortest, steps_of
 from checkers.history.columns import Ints, Mask
-from checkers.txn.dependencies import Dependencies, joined
+from checkers.txn.dependencies import Dependencies, join_dependencies
 from checkers.txn.edge_bundles import NO_BUNDLES, Bundles
-from checkers.txn.models import CYCLE_EXISTS, also, forbidden, ruled_out, stronger
+from checkers.txn.models import CYCLE_EXISTS, forbidden_anomalies, ruled_out, stronger_models, with_special_cases
 
 WW, WR, RW, PROCESS, REALTIME = Relation
 
@@ -210,7 +210,7 @@ class _Inside:
         self.single = pairs.only(within)
         self.bundles = history.bundles.within(label, self.place >= 0)
         bundled, all_bundled = self.bundles.pairs(most)
-        self.pairs = joined(self.single, bundled)
+        self.pairs = join_dependencies(self.single, bundled)
         self.closest = Arrows(nodes[:0], nodes[:0])
         self.whole = all_bundled and len(self.pairs.source) <= most
         if history.spans is not None and closest_count(*history.spans, nodes) <= most:
@@ -269,14 +269,14 @@ def _weakest(levels: Mapping[str, Mask], group: Ints, inside: _Inside) -> tuple[
     for model, cyclic in levels.items():
         if model not in beyond and bool(cyclic[own].any()):
             out.append(model)
-            beyond |= stronger([model])
+            beyond |= stronger_models([model])
     return tuple(out)
 
 
 def _impossible(levels: Sequence[str]) -> set[str]:
     """The kinds that a component with forbidden cycles of these models only cannot hold."""
-    possible = stronger(levels)
-    return forbidden([model for model in _LEVELS if model not in possible])
+    possible = stronger_models(levels)
+    return forbidden_anomalies([model for model in _LEVELS if model not in possible])
 
 
 class _Search:
@@ -296,7 +296,7 @@ class _Search:
                 cycle = self._cycle(own, kind)
                 if cycle is not None:
                     cycles.append(cycle)
-                    done |= also([kind])
+                    done |= with_special_cases([kind])
         out = ruled_out([cycle.kind for cycle in cycles])
         shown = {level: None if level in out else self._of_level(own, level) for level in levels}
         return Found(group, shown, tuple(cycles), whole=self.whole and self.budget.left > 0)

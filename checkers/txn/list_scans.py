@@ -12,7 +12,7 @@ from chaos.core.variable_lengths import spread
 from checkers.history.columns import Ints, Mask
 from checkers.txn.anomaly_cases import Case, Cases, counted_cases
 from checkers.txn.lists import Lists
-from checkers.txn.same_key_operations import before, intermediate, touched, updates
+from checkers.txn.same_key_operations import intermediate, previous_rows, touches_of, updates
 from checkers.txn.transactions import Kind
 from checkers.txn.words import Words
 
@@ -24,7 +24,7 @@ class ListScans:
         self.lists, self.t, self.owner = lists, lists.t, lists.owner
         self.words = Words(lists.t, lists=True)
         self.is_ok: Mask = lists.type == Type.OK
-        self.by = touched(lists.t, lists.owner)
+        self.by = touches_of(lists.t, lists.owner)
         self.ok_reads: Ints = lists.reads[self.is_ok[lists.reads]]
 
     def all(self) -> list[Cases]:
@@ -83,7 +83,7 @@ class ListScans:
         rows, start = np.arange(len(by.micro)), by.start()
         kind = t.kind[by.micro]
         is_read = (kind == Kind.READ) & self.is_ok[by.micro]
-        base = before(rows, is_read, start)
+        base = previous_rows(rows, is_read, start)
         later = np.flatnonzero(is_read & (rows > start))
         low = np.where(base[later] >= 0, base[later] + 1, start[later])
         counts = later - low  # the appends between the two reads
@@ -129,7 +129,7 @@ class ListScans:
         by, t = self.by, self.t
         rows, start = np.arange(len(by.micro)), by.start()
         is_read = (t.kind[by.micro] == Kind.READ) & self.is_ok[by.micro] & (self.lists.lengths[by.micro] > 0)
-        appends = np.flatnonzero((t.kind[by.micro] == Kind.APPEND) & (before(rows, is_read, start) >= 0))
+        appends = np.flatnonzero((t.kind[by.micro] == Kind.APPEND) & (previous_rows(rows, is_read, start) >= 0))
         # All reads of the group before each append: group rows from its start on.
         counts = appends - start[appends]
         append, read = np.repeat(appends, counts), spread(start[appends], counts)

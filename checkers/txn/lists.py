@@ -15,7 +15,7 @@ from chaos.core.op import Type
 from chaos.core.variable_lengths import spread
 from checkers.cycles.shapes import Relation
 from checkers.history.columns import Ints, Mask
-from checkers.txn.dependencies import Dependencies, joined, shown_by
+from checkers.txn.dependencies import Dependencies, join_dependencies, shown_by
 from checkers.txn.edge_bundles import Bundles, side
 from checkers.txn.transactions import Kind, Transactions
 
@@ -176,7 +176,7 @@ class Lists:
 
     def dependencies(self) -> Dependencies:
         """Who appended before whom, who read whose append, and who read what somebody then appended to."""
-        return joined(self._appended(), self._observed(), self._overtaken())
+        return join_dependencies(self._appended(), self._observed(), self._overtaken())
 
     def bundles(self) -> Bundles:
         """rw: reads of all that was read of a key, and all appends to it that nobody read."""

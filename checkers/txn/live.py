@@ -10,14 +10,14 @@ from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example
 from chaos.models.transactions.words import CHANGES, MODEL, UNTOLD
 from checkers.anomalies.attribution import blamed_example
-from checkers.anomalies.catalogue import named
-from checkers.anomalies.findings import combined, counted, numbers, told
+from checkers.anomalies.catalogue import kinds_named
+from checkers.anomalies.findings import combine_anomalies, count_of, describe_operation, numbers
 from checkers.history.check import Held, OfEachKey
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.words import words_of
 from checkers.txn.examples import Examples
 from checkers.txn.judge import Judgement, Options, judge
-from checkers.txn.models import ALIASES, STRONGEST, boundary, weaker, why_never_broken
+from checkers.txn.models import ALIASES, STRONGEST, boundary, weaker_models, why_never_broken
 from checkers.txn.names import CYCLES, EMPTY, LIST_APPEND, RW_REGISTER, SCANS, Model
 from checkers.txn.of_run import OfRun, transactions_of
 from checkers.txn.transactions import Transactions
@@ -46,7 +46,7 @@ def options_of(models: tuple[str, ...]) -> Options:
     What these models say of the order of one key's values is used to find it, so what contradicts that order breaks
     one of them.
     """
-    implied = weaker(models)
+    implied = weaker_models(models)
     return Options(
         models=models,
         wfr_keys=bool(implied & _SNAPSHOTS),
@@ -75,7 +75,7 @@ class TransactionsCheck(OfEachKey):
 
     name = "transactions"
     help = "transactions hold the consistency models that the system promises (Elle's anomalies)"
-    anomalies = named(*(name for name in (*SCANS, *CYCLES)))
+    anomalies = kinds_named(*(name for name in (*SCANS, *CYCLES)))
 
     def applies(self, context: Context) -> str | None:
         """To runs of transactions."""
@@ -102,7 +102,7 @@ class TransactionsCheck(OfEachKey):
     def merge(self, left: TransactionSummary, right: TransactionSummary) -> TransactionSummary:
         """Add two spaces."""
         return TransactionSummary(
-            anomalies=combined((left.anomalies, right.anomalies)),
+            anomalies=combine_anomalies((left.anomalies, right.anomalies)),
             doubts=(*left.doubts, *right.doubts),
             spaces=left.spaces + right.spaces,
             transactions=left.transactions + right.transactions,
@@ -137,7 +137,7 @@ class TransactionsCheck(OfEachKey):
             name=self.name,
             valid=False if wrong else UNKNOWN if doubts else True,
             found="; ".join(filter(None, (told_of, rest, doubts))) or clean,
-            examined=f"{counted(summary.transactions, 'transaction')}, held to {listed(models) or 'no model'}",
+            examined=f"{count_of(summary.transactions, 'transaction')}, held to {listed(models) or 'no model'}",
             reason=doubts,
             anomalies=anomalies,
         )
@@ -159,7 +159,7 @@ def _told(verdict: Judgement, found: OfRun, shard: QueueShard, context: Context)
 
     def row(at: int) -> dict[str, Any]:
         op = int(found.rows[at])
-        return {"op": op, **told(shard, context, op), "value": examples.micros(at)}
+        return {"op": op, **describe_operation(shard, context, op), "value": examples.micros(at)}
 
     def blame(at: int, sentence: str, *, what: str, **facts: Any) -> Example:
         return blamed_example(shard, context, int(found.rows[at]), sentence, what=what, **facts)

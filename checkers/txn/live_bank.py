@@ -14,7 +14,7 @@ import numpy as np
 from chaos.core.op import Type
 from chaos.formats.operations import NEVER
 from chaos.models.transactions.bank import ACCOUNTS, MODEL, OPENING, TOTAL, F
-from checkers.anomalies.catalogue import named
+from checkers.anomalies.catalogue import kinds_named
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Column, Ints
 from checkers.objects import bank
@@ -23,7 +23,7 @@ from checkers.objects.finding import EXAMPLES, Answer, Found, call_text
 from checkers.objects.live import RULES, ObjectCheck, calls_of
 from checkers.objects.rules import Budget
 from checkers.txn.live import held_to
-from checkers.txn.models import weaker
+from checkers.txn.models import weaker_models
 
 OUT_OF_BOUNDS: Final = "out-of-bounds"
 _RULES: Final = msgspec.structs.replace(RULES, init=TOTAL)
@@ -43,7 +43,7 @@ class BankCheck(ObjectCheck):
 
     name = "bank"
     help = "every read of all accounts shows the same total, nothing below zero, and what was acknowledged"
-    anomalies = named("wrong-total", "negative-balance", OUT_OF_BOUNDS)
+    anomalies = kinds_named("wrong-total", "negative-balance", OUT_OF_BOUNDS)
     model = MODEL
     judge = "bank"
     clean = f"every read shows {TOTAL} in all accounts together, and in each what was acknowledged"
@@ -57,7 +57,7 @@ class BankCheck(ObjectCheck):
         answer = bank.check(calls, _RULES, budget)
         wrong = out_of_bounds(calls.all)
         if wrong:
-            allowed = _REAL_TIME not in weaker(held_to(context))
+            allowed = _REAL_TIME not in weaker_models(held_to(context))
             answer.found[OUT_OF_BOUNDS] = Found(count=len(wrong), allowed=allowed, examples=wrong[:EXAMPLES])
         return answer
 

@@ -9,7 +9,7 @@ import msgspec
 from chaos.core.op import Type
 from chaos.formats.operations import NEVER
 from chaos.models.transactions.words import MODEL, REGISTERS, UNTOLD, Do
-from checkers.anomalies.catalogue import named
+from checkers.anomalies.catalogue import kinds_named
 from checkers.history.check_input import Context, QueueShard
 from checkers.objects import minimise, registry
 from checkers.objects.calls import Call, Calls
@@ -18,7 +18,7 @@ from checkers.objects.linearization_answer import NAME
 from checkers.objects.live import RULES, ObjectCheck
 from checkers.objects.rules import Budget
 from checkers.txn.live import held_to, is_read_at_last
-from checkers.txn.models import weaker
+from checkers.txn.models import weaker_models
 
 _WORDS: Final = {Do.READ: "r", Do.APPEND: "append", Do.WRITE: "w"}
 _REAL_TIME: Final = frozenset({"strict-serializable"})
@@ -87,7 +87,7 @@ class RegistersCheck(ObjectCheck):
 
     def answer(self, calls: Calls, budget: Budget, context: Context) -> Answer:
         """What the model says; allowed where no consistency model that is promised rules it out."""
-        answer, implied = self.judged(calls, budget), weaker(held_to(context))
+        answer, implied = self.judged(calls, budget), weaker_models(held_to(context))
         found = {
             name: msgspec.structs.replace(
                 one, allowed=name in self.forbidden_by and not implied & self.forbidden_by[name]
@@ -110,7 +110,7 @@ class LongForkCheck(RegistersCheck):
 
     name = "long-fork"
     help = "reads of a group of keys show its writes in one order, which agrees with real time"
-    anomalies = named("long-fork", "key-order-cycle", "G1a", "phantom")
+    anomalies = kinds_named("long-fork", "key-order-cycle", "G1a", "phantom")
     judge = "long-fork"
     clean = "the reads of every group fit one order of its writes"
     forbidden_by: Mapping[str, frozenset[str]] = {
@@ -120,8 +120,10 @@ class LongForkCheck(RegistersCheck):
 
     def judged(self, calls: Calls, budget: Budget) -> Answer:
         """Forks; reads of the past, since a key that is written once only grows; and reads of what is not there."""
-        behind = registry.MODELS["monotonic"].check(observed(calls), RULES, budget)
-        return registry.merged((None, one) for one in (super().judged(calls, budget), behind, strange_reads(calls)))
+        behind = registry.MODELS["monotonic"].check(calls_as_read(calls), RULES, budget)
+        return registry.merge_answers(
+            (None, one) for one in (super().judged(calls, budget), behind, strange_reads(calls))
+        )
 
 
 class MonotonicCheck(RegistersCheck):
@@ -129,14 +131,14 @@ class MonotonicCheck(RegistersCheck):
 
     name = "monotonic"
     help = "registers that only grow are seen in one order, which agrees with real time"
-    anomalies = named("key-order-cycle")
+    anomalies = kinds_named("key-order-cycle")
     judge = "monotonic"
     clean = "what all transactions saw fits one order that agrees with real time"
     forbidden_by: Mapping[str, frozenset[str]] = {"key-order-cycle": _REAL_TIME}
 
     def judged(self, calls: Calls, budget: Budget) -> Answer:
         """What registers held behind each transaction."""
-        return super().judged(observed(calls), budget)
+        return super().judged(calls_as_read(calls), budget)
 
 
 class MultiRegisterCheck(RegistersCheck):
@@ -144,7 +146,7 @@ class MultiRegisterCheck(RegistersCheck):
 
     name = "multi-register"
     help = "transactions on each group of registers take effect at one moment between their call and their answer"
-    anomalies = named("nonlinearizable")
+    anomalies = kinds_named("nonlinearizable")
     judge = "multi-register"
     clean = "every group has an order that agrees with real time"
     forbidden_by: Mapping[str, frozenset[str]] = {"nonlinearizable": _REAL_TIME}
@@ -153,12 +155,12 @@ class MultiRegisterCheck(RegistersCheck):
         """Group by group: a transaction stays in one, and what is linearizable in each is so in all."""
         by_group = sorted(calls.all, key=_group)
         own = (self._explained(Calls(some), budget) for _, some in groupby(by_group, _group))
-        return registry.merged((None, one) for one in own)
+        return registry.merge_answers((None, one) for one in own)
 
     def _explained(self, calls: Calls, budget: Budget) -> Answer:
         """What the model says of one group, shown by as little of it as is wrong."""
         answer, check = super().judged(calls, budget), registry.MODELS[self.judge].check
-        return minimise.explained(self.judge, check, calls, RULES, answer, budget) if NAME in answer.found else answer
+        return minimise.explain(self.judge, check, calls, RULES, answer, budget) if NAME in answer.found else answer
 
 
 def _group(call: Call) -> int:
@@ -166,7 +168,7 @@ def _group(call: Call) -> int:
     return int(call.argument[0][1]) // REGISTERS
 
 
-def observed(calls: Calls) -> Calls:
+def calls_as_read(calls: Calls) -> Calls:
     """Each ok transaction as a map of what its registers held behind it; nothing yet is below all that is written."""
     return Calls(
         msgspec.structs.replace(call, output=_behind(call.output)) if call.output else call for call in calls.all

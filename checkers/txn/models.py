@@ -222,19 +222,19 @@ def model_named(name: str) -> str:
     return ALIASES.get(found, found)
 
 
-def weaker(models: Collection[str]) -> set[str]:
+def weaker_models(models: Collection[str]) -> set[str]:
     """These models and all that they imply. ``models``: by their usual names."""
     return _reached(_IMPLIES, models)
 
 
-def also(anomalies: Collection[str]) -> set[str]:
+def with_special_cases(anomalies: Collection[str]) -> set[str]:
     """These anomalies and all that they are special cases of."""
     return _reached(_ALSO, anomalies)
 
 
-def forbidden(models: Collection[str]) -> set[str]:
+def forbidden_anomalies(models: Collection[str]) -> set[str]:
     """The anomalies that cannot be if all of these models hold. ``models``: by their usual names."""
-    return _reached(_SPECIAL, {anomaly for model in weaker(models) for anomaly in _FORBIDDEN[model]})
+    return _reached(_SPECIAL, {anomaly for model in weaker_models(models) for anomaly in _FORBIDDEN[model]})
 
 
 def why_never_broken(models: Collection[str]) -> str:
@@ -244,16 +244,18 @@ def why_never_broken(models: Collection[str]) -> str:
         models: by their usual names.
     """
     by_name = {*COMMIT_ORDER_CYCLE.values()}
-    unbroken = [one for one in models if one not in COMMIT_ORDER_CYCLE and not forbidden((one,)) - by_name]
+    unbroken = [one for one in models if one not in COMMIT_ORDER_CYCLE and not forbidden_anomalies((one,)) - by_name]
     return f"no anomaly that is looked for breaks {listed(unbroken)}" if unbroken else ""
 
 
 def ruled_out(anomalies: Collection[str]) -> set[str]:
     """The models that cannot hold if these anomalies are there."""
-    return stronger({model for anomaly in also(anomalies) for model in _FORBIDDEN_BY.get(anomaly, ())})
+    return stronger_models(
+        {model for anomaly in with_special_cases(anomalies) for model in _FORBIDDEN_BY.get(anomaly, ())}
+    )
 
 
-def stronger(models: Collection[str]) -> set[str]:
+def stronger_models(models: Collection[str]) -> set[str]:
     """These models and all that imply one of them."""
     return _reached(_STRONGER, models)
 

@@ -10,12 +10,12 @@ from chaos.core.op import Type
 from checkers.cycles.shapes import Relation
 from checkers.history.columns import Ints, Mask
 from checkers.txn.anomaly_cases import Case, Cases, counted_cases
-from checkers.txn.dependencies import Dependencies, joined, shown_by
+from checkers.txn.dependencies import Dependencies, join_dependencies, shown_by
 from checkers.txn.edge_bundles import Bundles, side
 from checkers.txn.list_scans import same_updates
 from checkers.txn.lists import Written
-from checkers.txn.same_key_operations import before, intermediate, touched, updates
-from checkers.txn.transactions import NIL, Kind, Transactions, observed
+from checkers.txn.same_key_operations import intermediate, previous_rows, touches_of, updates
+from checkers.txn.transactions import NIL, Kind, Transactions, was_observed
 from checkers.txn.versions import Cyclic, Versions
 from checkers.txn.words import Words
 
@@ -48,14 +48,14 @@ class Registers:
         self.type = transactions.type[self.owner]
         self.is_ok: Mask = self.type == Type.OK
         self.words = Words(transactions, lists=False)
-        self.by = touched(transactions, self.owner)
+        self.by = touches_of(transactions, self.owner)
         self.written = Written(transactions, np.flatnonzero(transactions.kind == Kind.WRITE))
         is_read = (transactions.kind == Kind.READ) & transactions.known
         self.ok_reads = np.flatnonzero(is_read & self.is_ok)
         self.versions = Versions(transactions, self.owner, wfr=wfr, sequential=sequential, linearizable=linearizable)
         happened = transactions.type == Type.OK
         if strict:
-            happened |= (transactions.type == Type.INFO) & observed(transactions)
+            happened |= (transactions.type == Type.INFO) & was_observed(transactions)
         self.happened: Mask = happened[self.versions.touches.transaction]
 
     def dependencies(self) -> Dependencies:
@@ -65,7 +65,7 @@ class Registers:
         reads = versions.touches.read[rows]
         observed = shown_by(self.owner, writer[versions.read[rows]], reads, Relation.WR)
         earlier, later = versions.arrows
-        return joined(observed, shown_by(self.owner, writer[earlier], writer[later], Relation.WW))
+        return join_dependencies(observed, shown_by(self.owner, writer[earlier], writer[later], Relation.WW))
 
     def bundles(self) -> Bundles:
         """rw: those who read a version, and those who wrote what comes next."""
@@ -130,7 +130,7 @@ class Registers:
         """internal: a read disagrees with what its own transaction read or wrote last. A case per transaction."""
         by, t = self.by, self.t
         rows, start = np.arange(len(by.micro)), by.start()
-        earlier = before(rows, np.ones(len(rows), dtype=np.bool_), start)
+        earlier = previous_rows(rows, np.ones(len(rows), dtype=np.bool_), start)
         is_read = (t.kind[by.micro] == Kind.READ) & self.is_ok[by.micro] & (earlier >= 0)
         at = np.flatnonzero(is_read & (t.value[by.micro] != t.value[by.micro[earlier]]))
         read, known = by.micro[at], by.micro[earlier[at]]

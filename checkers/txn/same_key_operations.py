@@ -24,7 +24,7 @@ class Touched(NamedTuple):
         return found
 
 
-def touched(transactions: Transactions, owner: Ints) -> Touched:
+def touches_of(transactions: Transactions, owner: Ints) -> Touched:
     """All micro-operations, by transaction, key and place."""
     order = np.lexsort((transactions.key, owner))
     key, own = transactions.key[order], owner[order]
@@ -33,7 +33,7 @@ def touched(transactions: Transactions, owner: Ints) -> Touched:
     return Touched(order, np.cumsum(new) - 1)
 
 
-def before(rows: Ints, chosen: Mask, start: Ints) -> Ints:
+def previous_rows(rows: Ints, chosen: Mask, start: Ints) -> Ints:
     """Of each row the last chosen row before it in its group; -1 for none.
 
     Args:
@@ -67,9 +67,9 @@ def updates(transactions: Transactions, by: Touched, is_ok: Mask) -> tuple[Ints,
     """
     rows, start = np.arange(len(by.micro)), by.start()
     is_read = transactions.kind[by.micro] == Kind.READ
-    reads_before = before(rows, is_read, start) >= 0
+    reads_before = previous_rows(rows, is_read, start) >= 0
     resting = ~is_read & reads_before & is_ok[by.micro]
-    first = np.flatnonzero(resting & (before(rows, resting, start) < 0))
+    first = np.flatnonzero(resting & (previous_rows(rows, resting, start) < 0))
     first_read = np.full(len(rows), -1, dtype=np.int64)
     reads = np.flatnonzero(is_read)[::-1]
     first_read[start[reads]] = reads

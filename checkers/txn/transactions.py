@@ -23,7 +23,7 @@ NIL: Final = -(1 << 63)
 """``value`` of a read of a register that holds nothing, and of a micro-operation that has no value. All other values,
 and all elements, are 0 or more and below 2^31."""
 
-__all__ = ["NEVER", "NIL", "Kind", "Micro", "Transaction", "Transactions", "columns", "observed"]
+__all__ = ["NEVER", "NIL", "Kind", "Micro", "Transaction", "Transactions", "columns", "was_observed"]
 
 Kinds = npt.NDArray[np.int8]
 
@@ -98,7 +98,7 @@ _OF_TRANSACTIONS: Final = ("process", "type", "invoke", "complete", "number", "c
 _OF_MICROS: Final = ("kind", "key", "value", "known")
 
 
-def observed(transactions: Transactions) -> Mask:
+def was_observed(transactions: Transactions) -> Mask:
     """Of each transaction whether an ok one read something that it appended or wrote."""
     t, owner = transactions, transactions.owner()
     ok_reads = (t.kind == Kind.READ) & t.known & (t.type[owner] == Type.OK)

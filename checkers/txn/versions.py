@@ -10,10 +10,10 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from chaos.core.op import Type
-from checkers.cycles.components import Arrows, components, joined
+from checkers.cycles.components import Arrows, components, join_arrows
 from checkers.history.columns import Ints
 from checkers.txn.next_accesses import next_accesses
-from checkers.txn.same_key_operations import touched
+from checkers.txn.same_key_operations import touches_of
 from checkers.txn.transactions import NIL, Kind, Transactions
 
 _NONE: Final = np.empty(0, dtype=np.int64)
@@ -38,7 +38,7 @@ class Touches(NamedTuple):
 
 def touches(transactions: Transactions, owner: Ints) -> Touches:
     """The touches of all transactions, by transaction."""
-    by = touched(transactions, owner)
+    by = touches_of(transactions, owner)
     if not len(by.micro):
         return Touches(len(transactions), _NONE, _NONE, _NONE, _NONE)
     rows = np.arange(len(by.micro))
@@ -129,7 +129,7 @@ class Versions:
         self.cyclic: list[Cyclic] = []
         for name, arrows in asked:
             new = _real(arrows())
-            both = joined(self.arrows, new)
+            both = join_arrows(self.arrows, new)
             wrong = list(self._cycles(both, (*self.names, name)))
             self.cyclic += wrong
             if not wrong:

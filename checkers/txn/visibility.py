@@ -12,11 +12,11 @@ import numpy as np
 
 from chaos.core.op import Type
 from chaos.core.variable_lengths import spread
-from checkers.cycles.components import Arrows, joined
+from checkers.cycles.components import Arrows, join_arrows
 from checkers.history.columns import Ints, Mask
 from checkers.txn.lists import Lists
 from checkers.txn.registers import Registers
-from checkers.txn.transactions import NIL, Kind, Transactions, observed
+from checkers.txn.transactions import NIL, Kind, Transactions, was_observed
 
 NOTHING: Final = -1
 """``shown`` of a read before all writes."""
@@ -94,7 +94,7 @@ class Visibility:
 
 
 def _took_part(t: Transactions) -> Mask:
-    found: Mask = (t.type == Type.OK) | ((t.type == Type.INFO) & observed(t))
+    found: Mask = (t.type == Type.OK) | ((t.type == Type.INFO) & was_observed(t))
     return found
 
 
@@ -191,7 +191,7 @@ def of_lists(lists: Lists) -> Visibility:
 
     point = len(t) + sound
     linked = np.flatnonzero(at_key[sound[1:]] == at_key[sound[:-1]])
-    arrows = joined(
+    arrows = join_arrows(
         Arrows(owner[order.append[sound]], point),
         Arrows(point[linked], point[linked + 1]),
         Arrows(len(t) + order.first[t.key[read[some]]] + shown[some], owner[read[some]]),

@@ -14,7 +14,7 @@ import numpy as np
 
 from chaos.core.name_lists import listed
 from chaos.core.op import Type
-from checkers.cycles.components import Arrows, components, joined
+from checkers.cycles.components import Arrows, components, join_arrows
 from checkers.cycles.shapes import Budget, Relation, Shape, shortest, steps_of
 from checkers.history.columns import Ints, Mask
 from checkers.txn.anomaly_cases import EXAMPLES
@@ -120,10 +120,10 @@ class WeakModels:
         Raises:
             OutOfStepsError: there is more to be compared than was asked for.
         """
-        saw = joined(self.seen.arrows, self._sessions(model))
+        saw = join_arrows(self.seen.arrows, self._sessions(model))
         forced = self._forced(model, saw)
         known = Arrows(self.ordered.source, self.ordered.target)
-        every = joined(saw, known, forced.arrows(self.seen.writes))
+        every = join_arrows(saw, known, forced.arrows(self.seen.writes))
         label, nodes = _cyclic(every, self.seen.size + self.seen.points, self.seen.size)
         if model != CAUSAL:
             return [Group(one, forced, known=True) for one in _by_label(label, nodes)], ""
@@ -156,7 +156,7 @@ class WeakModels:
         process, most = self.t.process[forced.reader], max(1, self.steps // max(1, len(own)))
         for one in (None, *np.unique(process)[:most].tolist()):
             some = NO_FORCED if one is None else forced.only(np.flatnonzero(process == one))
-            source, target = joined(saw, some.arrows(self.seen.writes))
+            source, target = join_arrows(saw, some.arrows(self.seen.writes))
             finer, members = _cyclic(Arrows(place[source], place[target]), len(own), transactions)
             for group in _by_label(finer, members):
                 whole = label[own[group[0]]]

@@ -8,10 +8,10 @@ from checkers.txn.transactions import Kind, Transactions
 _LONG: Final = 24
 
 
-def shown(value: Any) -> str:
+def as_edn(value: Any) -> str:
     """A value as EDN has it."""
     if isinstance(value, list | tuple):
-        return f"[{' '.join(map(shown, value))}]"
+        return f"[{' '.join(map(as_edn, value))}]"
     return "nil" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -36,11 +36,11 @@ class Words:
 
     def key_id(self, key: int) -> str:
         """A key's name."""
-        return shown(self.t.keys[key])
+        return as_edn(self.t.keys[key])
 
     def value(self, value: int) -> str:
         """A value or an element."""
-        return shown(self.t.shown(value))
+        return as_edn(self.t.shown(value))
 
     def read(self, micro: int) -> str:
         """What a micro-operation read; the middle of a long list is left out."""

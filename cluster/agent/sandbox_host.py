@@ -16,7 +16,7 @@ from cluster.agent.linux import RefusedError
 _HIDDEN: Final = ("/tmp", "/run", "/dev/shm")  # noqa: S108 - the folders that nodes must not share
 
 
-class Inmate:
+class SandboxHost:
     """One host of a sandbox: sets itself up, then obeys."""
 
     def __init__(self, host: dict[str, Any], config: dict[str, Any], barrier: socket.socket) -> None:

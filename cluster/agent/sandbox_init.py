@@ -2,9 +2,9 @@
 
 Started by ``cluster.hosts.netns`` with ``python -I -S``, so it knows the standard library only. One process becomes
 root of new namespaces (user if it has to, mount, pid, network, UTS, IPC), its child is pid 1 there and lays the bridge.
-That one forks an inmate per host, pid 1 of namespaces of its own (``cluster.agent.sandbox_host``). Whoever dies takes
-everything below with it, because the kernel ends a pid namespace with its pid 1, and mounts, links and rules go with
-the namespaces.
+That one forks a process per host, pid 1 of namespaces of its own (``cluster.agent.sandbox_host``). Whoever dies
+takes everything below with it, because the kernel ends a pid namespace with its pid 1, and mounts, links and rules
+go with the namespaces.
 
 The end of the harness is seen twice: its sockets close, and its pidfd becomes readable (which also holds when
 a forked child of it still keeps the sockets open). PR_SET_PDEATHSIG alone would not do, since it fires when the
@@ -24,7 +24,7 @@ from typing import Any, Final, NoReturn
 
 from cluster.agent import linux
 from cluster.agent.linux import RefusedError
-from cluster.agent.sandbox_host import Inmate
+from cluster.agent.sandbox_host import SandboxHost
 
 _BRIDGE: Final = "br0"
 
@@ -86,7 +86,7 @@ class Init:
                     os.close(fd)
                 for _, barrier in agents:
                     barrier.close()
-                Inmate(host, self._config, theirs).main()
+                SandboxHost(host, self._config, theirs).main()
             linux.setns(own_pid_namespace, linux.CLONE_NEWPID)
             theirs.close()
             agents.append((pid, ours))

@@ -19,7 +19,7 @@ from chaos.core.client import Client
 from chaos.core.clock import NS_PER_S, speed
 from chaos.core.errors import UsageError
 from chaos.core.events import Note
-from cluster.host import Capability, Host, Inmate, NodeSpec
+from cluster.host import Capability, ClientProcess, Host, NodeSpec
 from cluster.hosts.addressing import CLIENT, addresses, names_of
 from cluster.simulation.core import HasInvariants, NodeLink, Simulated, SimulatedNode
 from cluster.simulation.host import ABLE, SimulatedHost
@@ -147,7 +147,7 @@ class SimBackend:
         """Nodes need no folder."""
         return "/simulated"
 
-    def popen_inside(self, argv: Sequence[str], env: Mapping[str, str]) -> Inmate:  # noqa: ARG002
+    def popen_inside(self, argv: Sequence[str], env: Mapping[str, str]) -> ClientProcess:  # noqa: ARG002
         """Processes cannot live in simulated time.
 
         Raises:

@@ -34,11 +34,11 @@ def choose(row: Row, topology: Topology, leads: Leads, busy: frozenset[str] = NO
         named = row.nodes or (None if row.follows else _leaders(row, topology, leads))
         if named is None or (busy and not all(_room(row, role, topology, busy, named) for role in row.roles)):
             return None
-        return aim(row, topology, named)
+        return targets_at(row, topology, named)
     if row.how.on_links():
         pool = tuple(name for role in row.roles for name in topology.nodes[role])
         bounds = count_bounds(row.selector, row.how, len(pool), replicas=False)
-        return aim(row, topology, _taken(row, "#", pool, bounds))
+        return targets_at(row, topology, _taken(row, "#", pool, bounds))
     names: tuple[str, ...] = ()
     for role in row.roles:
         pool = topology.nodes[role]
@@ -48,7 +48,7 @@ def choose(row: Row, topology: Topology, leads: Leads, busy: frozenset[str] = NO
         if busy and greatest < least:
             return None
         names += _taken(row, f"#{role}", free, (least, greatest))
-    return aim(row, topology, names)
+    return targets_at(row, topology, names)
 
 
 def _most(row: Row, role: str, topology: Topology) -> int:
@@ -64,7 +64,7 @@ def _room(row: Row, role: str, topology: Topology, busy: frozenset[str], wanted:
     return taken.isdisjoint(added) and (not added or len(taken | added) <= _most(row, role, topology))
 
 
-def aim(row: Row, topology: Topology, names: tuple[str, ...]) -> Targets:
+def targets_at(row: Row, topology: Topology, names: tuple[str, ...]) -> Targets:
     """What the row does to exactly these nodes, however they were chosen (drawn, or recorded in an earlier run)."""
     participants = tuple(name for role in row.roles for name in topology.nodes[role])
     if row.selector not in _ORDERED:

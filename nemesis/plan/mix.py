@@ -137,7 +137,7 @@ def together_choices(choices: Iterable[Choice], topology: Topology) -> tuple[Cho
     )
 
 
-def dealt(choices: Sequence[Choice], seed: int, recurring: Collection[Choice] = ()) -> Iterator[Choice]:
+def rounds_of(choices: Sequence[Choice], seed: int, recurring: Collection[Choice] = ()) -> Iterator[Choice]:
     """The choices row by row, for ever: every one once in a round, each mechanism once before any comes again.
 
     ``recurring``: choices that come every time that all mechanisms have come once; the first time they stand for

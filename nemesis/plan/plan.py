@@ -21,7 +21,7 @@ from nemesis.faults import params as fault_params
 from nemesis.faults.fault import Fault
 from nemesis.faults.registry import fault_named
 from nemesis.occasions.occasion import occasion_of
-from nemesis.plan.mix import NOTHING, Mix, dealt, deposing_choices, named_slots, parse_mix, together_choices
+from nemesis.plan.mix import NOTHING, Mix, deposing_choices, named_slots, parse_mix, rounds_of, together_choices
 from nemesis.plan.mix_times import Rhythm, Slot, even_slots, mixed_slots, restart_after
 from nemesis.plan.nemesis_names import Choice
 from nemesis.plan.swarm import swarm_of
@@ -187,7 +187,7 @@ def make_plan(
     mixed = rhythm == "mixed" and (mix.every or len(mix.choices) > 1) and not when
     leads = deposing_choices(possible, topology)
     recurring = (*leads, *(together_choices(possible, topology) if mixed else ())) if mix.every else ()
-    names = dealt(possible, seed, recurring)
+    names = rounds_of(possible, seed, recurring)
     if mixed:
         slots = mixed_slots(seed, interval_s, duration_s, time_limit_s, overlap=overlap)
         made = named_slots(slots, names, topology, leads)

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from chaos.backend_choice import chosen
+from chaos.backend_choice import choose_backend
 from chaos.core.events import Fault
 from chaos.options.resolve import experiment_of
 from chaos.run.phases_of_a_run import run
@@ -53,7 +53,7 @@ class Vandal:
 def test_a_broker_that_refuses_its_damaged_log_makes_the_run_invalid(tmp_path):
     vandal = Vandal(tmp_path)
     experiment = experiment_of({**OF_ONE_FAULT, "store": str(tmp_path)})
-    backend, _ = chosen(experiment.backend, experiment.backend_options)
+    backend, _ = choose_backend(experiment.backend, experiment.backend_options)
     _, results, code = run(experiment, backend, (), vandal)
     assert results is not None
     (broker,) = vandal.damaged

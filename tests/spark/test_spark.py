@@ -90,7 +90,7 @@ def test_every_history_gets_its_verdict_on_spark(literals, on_spark):
 
 def test_both_engines_agree_on_everything(folders, on_spark):
     for folder, found in zip(folders, on_spark, strict=True):
-        assert comparable(found) == comparable(local_engine.judged(folder)), folder.name
+        assert comparable(found) == comparable(local_engine.judge_folder(folder)), folder.name
 
 
 def test_both_engines_agree_on_coordination_and_queues(tmp_path):
@@ -102,10 +102,10 @@ def test_both_engines_agree_on_coordination_and_queues(tmp_path):
     assert len(found) > 70
     for path, folder, one in zip(paths, folders, found, strict=True):
         literal = literal_of(path)
-        assert comparable(one) == comparable(local_engine.judged(folder)), path.stem
+        assert comparable(one) == comparable(local_engine.judge_folder(folder)), path.stem
         assert coordination_histories.differences(row_of(one.results, literal["check"]), literal["expect"]) == []
         assert coordination_histories.headline_differences(one.results, literal["expect"]) == []
-    assert comparable(made) == comparable(local_engine.judged(tmp_path / "made"))
+    assert comparable(made) == comparable(local_engine.judge_folder(tmp_path / "made"))
     assert {name: one.count for name, one in made.results.anomalies.items()} == planted
 
 
@@ -147,7 +147,7 @@ def test_the_driver_touches_no_rows(tmp_path, monkeypatch):
     monkeypatch.setattr(checkers.history.table.pq, "ParquetFile", forbidden)
     monkeypatch.setattr(checkers.history.table.pq, "read_table", forbidden)
     with pytest.raises(AssertionError):
-        local_engine.judged(tmp_path / "run")
+        local_engine.judge_folder(tmp_path / "run")
     results = judging.judge(tmp_path / "run", "spark")
     assert not differences(results, literal.expect)
     assert results.engine == "spark"
@@ -167,7 +167,7 @@ def test_an_altered_history_is_named_and_disturbs_no_other(tmp_path):
     assert "w0.ops" in str(broken)
     assert fine.results.valid is True
     with pytest.raises(HistoryError, match=r"w0\.ops"):
-        local_engine.judged(tmp_path / names[0])
+        local_engine.judge_folder(tmp_path / names[0])
 
 
 def test_several_paths_are_two_jobs_whatever_their_number(tmp_path, monkeypatch):
@@ -276,7 +276,7 @@ def test_some_checks_alone_get_the_rows_of_all(folders):
     """A check that is asked for by name, on both engines; nothing is written."""
     only = {"no-loss", "linearizable-offsets"}
     for folder, results in zip(folders[::7], judging.judge_each(folders[::7], "spark", only), strict=True):
-        here = local_engine.judged(folder, only=only).results
+        here = local_engine.judge_folder(folder, only=only).results
         assert [row.name for row in results.checks] == ["assumptions", "final-reads", *sorted(only, reverse=True)]
         assert [msgspec.structs.replace(row, took_s=0.0) for row in results.checks] == [
             msgspec.structs.replace(row, took_s=0.0) for row in here.checks

@@ -38,8 +38,8 @@ def comparable(judged):
 
 def test_executors_open_their_own_and_nothing_is_read_whole(bucket, monkeypatch):
     here, there = bucket.folder / "run", place(bucket.uri("run"))
-    expected = comparable(local_engine.judged(here))
-    assert comparable(local_engine.judged(there)) == expected
+    expected = comparable(local_engine.judge_folder(here))
+    assert comparable(local_engine.judge_folder(there)) == expected
 
     def forbidden(*_args, **_kwargs):
         raise AssertionError("rows were touched in the driver")

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.spark
 def test_a_bug_of_a_fake_system_is_found_on_spark_as_here(workload, bug, check, anomaly, tmp_path):
     done = run(tmp_path, FakeSystem(bug=bug), workload=workload, engine="spark", nemesis="random-kill")
     assert (done.results.engine, done.exit_code) == ("spark", 1)
-    here = local_engine.judged(done.folder).results
+    here = local_engine.judge_folder(done.folder).results
     assert [msgspec.structs.replace(row, took_s=0.0) for row in here.checks] == [
         msgspec.structs.replace(row, took_s=0.0) for row in done.results.checks
     ]

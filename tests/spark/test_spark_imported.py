@@ -63,9 +63,9 @@ def test_a_large_file_is_several_tasks_and_small_ones_are_one_each(monkeypatch):
     monkeypatch.setattr(engine, "_run", watched)
     monkeypatch.setattr(
         engine,
-        "judged",
+        "judge_rounds",
         partial(
-            files.judged,
+            files.judge_rounds,
             cut=lambda size, _: text.spans(size, 20_000) if size == large.stat().st_size else [],
         ),
     )

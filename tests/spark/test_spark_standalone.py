@@ -41,9 +41,9 @@ def cluster(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cluster")
     with standalone(folder) as up, pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPARK_CONF_DIR", str(folder))  # its defaults are a user's: what is not ours is theirs
-        session.aim(Where(up.master))
+        session.set_master(Where(up.master))
         yield up
-        session.aim(Where())
+        session.set_master(Where())
 
 
 @pytest.fixture
@@ -169,8 +169,8 @@ def test_a_task_that_hangs_is_ended_and_unknown(cluster, files, tmp_path, monkey
 def test_what_executors_lack_is_said_in_a_line_with_the_command(cluster, tmp_path, monkeypatch):
     python = bare_python(tmp_path, ("numpy", "pandas", "pyarrow")) / "python3"
     monkeypatch.setattr(session, "_USERS_PYTHON", str(python))
-    session.aim(Where())
-    session.aim(Where(cluster.master))
+    session.set_master(Where())
+    session.set_master(Where(cluster.master))
     with pytest.raises(CapabilityError) as raised:
         session.session()
     assert "lacks scipy; there, run: " in str(raised.value)

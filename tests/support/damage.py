@@ -177,7 +177,7 @@ def damage(rng, folder):
 def verdict_of(folder):
     """The verdict, and every anomaly with its count and whether it is allowed; the words of an error in their place."""
     try:
-        results = local_engine.judged(folder).results
+        results = local_engine.judge_folder(folder).results
     except ChaosError as error:
         return f"{error.exit_code}: {error}"
     return results.valid, {name: (one.count, one.allowed) for name, one in results.anomalies.items()}

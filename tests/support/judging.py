@@ -10,4 +10,4 @@ from checkers.engine import local_engine
 def judged(literal):
     with tempfile.TemporaryDirectory() as folder:
         write_run_folder(literal, Path(folder) / "run")
-        return local_engine.judged(Path(folder) / "run").results
+        return local_engine.judge_folder(Path(folder) / "run").results

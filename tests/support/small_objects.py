@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from chaos.core.op import Type
 from chaos.formats.operations import NEVER
-from checkers.objects.calls import Call, Calls, frozen
+from checkers.objects.calls import Call, Calls, freeze
 
 
 def register_step(state, call, rules):
@@ -94,7 +94,7 @@ def linearizable(calls, step, init, rules):
     def search(done, state):
         if must <= done:
             return True
-        if (done, frozen(state)) in dead:
+        if (done, freeze(state)) in dead:
             return False
         horizon = min(end(c) for i, c in enumerate(own) if i not in done)
         for i, call in enumerate(own):
@@ -102,7 +102,7 @@ def linearizable(calls, step, init, rules):
                 continue
             if any(search(done | {i}, following) for following in step(state, call, rules) or ()):
                 return True
-        dead.add((done, frozen(state)))
+        dead.add((done, freeze(state)))
         return False
 
     return search(frozenset(), init)

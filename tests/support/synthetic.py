@@ -33,7 +33,7 @@ from chaos.core.verdict import (
 )
 from chaos.models.log.model import LOG
 from chaos.models.log.words import F
-from checkers.recovery.histogram import BUCKETS, bucket_of, edges_ms, sparse
+from checkers.recovery.histogram import BUCKETS, bucket_of, edges_ms, to_sparse
 
 ORIGIN: Final = 5_000 * NS_PER_S
 LOAD_S: Final = 120.0
@@ -238,7 +238,7 @@ def series(points: int = 6000) -> Series:
         for code, word in ((int(Type.OK), "ok"), (int(Type.FAIL), "fail"), (REFUSED, REFUSED_WORD)):
             own = (f == member) & (kind == code) & (latency >= 0)
             cells = np.bincount(seconds[own] * BUCKETS + bucket_of(latency[own]), minlength=steps * BUCKETS)
-            latencies.setdefault(member.word, {})[word] = sparse(cells.reshape(steps, BUCKETS))
+            latencies.setdefault(member.word, {})[word] = to_sparse(cells.reshape(steps, BUCKETS))
     error = np.where(kind == int(Type.FAIL), 1, np.where(kind == int(Type.INFO), 2, 0))
     errors = {
         text: (np.bincount(seconds[error == number], minlength=steps) * 8).tolist()

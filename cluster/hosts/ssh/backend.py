@@ -35,7 +35,7 @@ from cluster.hosts.local import LocalHost, address_towards
 from cluster.hosts.ssh.connection import Connection
 from cluster.hosts.ssh.heartbeat import HEAL_AFTER_S, State, Watch, differences, state_of
 from cluster.hosts.ssh.host import FOLDER, SshHost
-from cluster.hosts.ssh.login import Doorman, Secret, address_of, secrets
+from cluster.hosts.ssh.login import Authenticator, Secret, address_of, secrets
 from cluster.hosts.ssh.nodes_file import Defaults, Machine, assign, read
 from cluster.hosts.ssh.streams import Greeting
 from cluster.network import packet_filter
@@ -191,7 +191,7 @@ class SshBackend:
         self._watchdog_s = watchdog_s
         self._passwords = passwords or secrets(ask=ask_password)
         self._notes: list[Note] = []
-        self._doorman = Doorman(
+        self._authenticator = Authenticator(
             Path(known_hosts), accept_new=accept_new, password=self._passwords[0], say=lambda text: self._warn("", text)
         )
         self._run_id = ""
@@ -226,7 +226,7 @@ class SshBackend:
         self._own_address = check_ways(self._assigned, addresses)
 
         def enter(name: str) -> None:
-            connection = Connection(name, self._assigned[name], self._doorman, self._passwords[1])
+            connection = Connection(name, self._assigned[name], self._authenticator, self._passwords[1])
             try:
                 greeting = connection.open(may_sudo=self._may_sudo)
             except BaseException:

@@ -24,7 +24,7 @@ from chaos.core.clock import Deadline
 from chaos.core.errors import DeadlineError, DeployError, UsageError
 from cluster.agent import ssh_exec
 from cluster.host import ControlLink
-from cluster.hosts.ssh.login import Doorman, Secret
+from cluster.hosts.ssh.login import Authenticator, Secret
 from cluster.hosts.ssh.nodes_file import Machine
 from cluster.hosts.ssh.streams import GREET, Bounded, Fed, Greeting, Plain, Stream, Write, greeting
 
@@ -51,10 +51,10 @@ exit 1
 class Connection:
     """A machine in reach; safe to use from several threads at once."""
 
-    def __init__(self, name: str, machine: Machine, doorman: Doorman, sudo_password: Secret | None) -> None:
+    def __init__(self, name: str, machine: Machine, authenticator: Authenticator, sudo_password: Secret | None) -> None:
         self.name = name
         self._machine = machine
-        self._doorman = doorman
+        self._authenticator = authenticator
         self._sudo_password = sudo_password
         self._clients: tuple[paramiko.SSHClient, ...] = ()
         self._greeting: Greeting | None = None
@@ -210,7 +210,7 @@ class Connection:
             if transport is None or not transport.is_active():
                 self._leave()
                 try:
-                    self._clients = self._doorman.enter(self.name, self._machine)
+                    self._clients = self._authenticator.enter(self.name, self._machine)
                     transport = self._clients[0].get_transport()
                     assert transport is not None
                     self._greeting = self._greet(transport)

@@ -72,7 +72,7 @@ def known_as(login: Login) -> str:
     return login.address if login.port == SSH_PORT else f"[{login.address}]:{login.port}"
 
 
-class Doorman:
+class Authenticator:
     """What it takes to get in anywhere: safe to use from several threads.
 
     Args:
@@ -188,15 +188,15 @@ def add_known(keys: paramiko.HostKeys, text: str) -> None:
 
 
 class _Learn(paramiko.MissingHostKeyPolicy):
-    """Hands a key that no file names to the doorman."""
+    """Hands a key that no file names to the authenticator."""
 
-    def __init__(self, doorman: Doorman, who: str) -> None:
-        self._doorman = doorman
+    def __init__(self, authenticator: Authenticator, who: str) -> None:
+        self._authenticator = authenticator
         self._who = who
 
     def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> None:  # noqa: ARG002
-        """See ``Doorman.learn``."""
-        self._doorman.learn(self._who, hostname, key)
+        """See ``Authenticator.learn``."""
+        self._authenticator.learn(self._who, hostname, key)
 
 
 def _key(login: Login, password: Secret | None) -> paramiko.PKey | None:

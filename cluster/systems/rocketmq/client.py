@@ -19,7 +19,7 @@ from cluster.systems._shared.client import RoutedClient
 from cluster.systems.rocketmq import config, dledger, topology
 from cluster.systems.rocketmq.connection import Link
 from cluster.systems.rocketmq.consumers import GROUP_OPERATIONS
-from cluster.systems.rocketmq.leadership_claim import Standing, standing
+from cluster.systems.rocketmq.leadership_claim import LeadershipClaim, fetch_claim
 from cluster.systems.rocketmq.names import names_of
 from cluster.systems.rocketmq.outcomes import of_send, said
 from cluster.systems.rocketmq.pops import Pops
@@ -146,8 +146,8 @@ class RocketMQClient(RoutedClient[Link]):
             at = given.next_offset = pulled.next_offset
         return None
 
-    async def _standing(self, node: str, deadline_ns: int) -> Standing:
-        return await standing(self._links[node], deadline_ns, self._mode, node, self._members.get(node))
+    async def _standing(self, node: str, deadline_ns: int) -> LeadershipClaim:
+        return await fetch_claim(self._links[node], deadline_ns, self._mode, node, self._members.get(node))
 
     async def refresh(self) -> None:
         """Drop every connection and the route."""

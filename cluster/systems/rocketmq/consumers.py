@@ -18,7 +18,7 @@ from chaos.core.op import Invocation, Word
 from chaos.models.log.operations import Commit, GoesOn
 from chaos.models.log.words import F
 from cluster.systems.rocketmq.connection import Link
-from cluster.systems.rocketmq.leadership_claim import Standing
+from cluster.systems.rocketmq.leadership_claim import LeadershipClaim
 from cluster.systems.rocketmq.names import Names
 from cluster.systems.rocketmq.outcomes import said
 from cluster.systems.rocketmq.protocol import Code, Request
@@ -41,13 +41,13 @@ _ASK_S: Final = 1.0
 _RETRY_S: Final = 0.2
 
 
-Ask = Callable[[str, int], Awaitable[Standing]]
+Ask = Callable[[str, int], Awaitable[LeadershipClaim]]
 """Asks a broker by name how it stands, before a point of the run's clock."""
 
 Perform = Callable[[Names, Ask, Link, Invocation, str, int, Received], Awaitable[None]]
 
 
-async def master_of(ask: Ask, node: str, deadline_ns: int) -> Standing:
+async def master_of(ask: Ask, node: str, deadline_ns: int) -> LeadershipClaim:
     """How the broker stands. Raises Definite if it is no master."""
     stands = await ask(node, deadline_ns)
     if not stands.master:

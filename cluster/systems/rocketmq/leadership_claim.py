@@ -19,7 +19,7 @@ _FOR_EVER: Final = 1
 """The epoch of a master that nobody can replace."""
 
 
-class Standing(msgspec.Struct, frozen=True):
+class LeadershipClaim(msgspec.Struct, frozen=True):
     """What a broker says of itself. ``epoch``: of the newest part of its log (None: no log yet, or not said).
 
     ``follows``: whom it takes for the leader, where a broker knows that (mode dledger).
@@ -42,7 +42,7 @@ class _EpochCache(msgspec.Struct):
 _decode_epochs = msgspec.json.Decoder(_EpochCache).decode
 
 
-def parse_epochs(answer: Answer) -> Standing:
+def parse_epochs(answer: Answer) -> LeadershipClaim:
     """What GET_BROKER_EPOCH_CACHE answered, which only controller mode knows.
 
     Raises:
@@ -56,7 +56,7 @@ def parse_epochs(answer: Answer) -> Standing:
     except msgspec.DecodeError:
         raise ProtocolError("epoch cache that does not parse") from None
     # A broker's id is 0 exactly while it takes itself for the master.
-    return Standing(cache.brokerId == 0, cache.epochList[-1].epoch if cache.epochList else None)
+    return LeadershipClaim(cache.brokerId == 0, cache.epochList[-1].epoch if cache.epochList else None)
 
 
 def parse_role(answer: Answer) -> bool:
@@ -70,9 +70,9 @@ def parse_role(answer: Answer) -> bool:
     return bool(answer.fields.get("masterAddress"))
 
 
-async def standing(
+async def fetch_claim(
     link: Link, deadline_ns: int, mode: Mode = "controller", name: str = "", member: Member | None = None
-) -> Standing:
+) -> LeadershipClaim:
     """Ask a broker. In mode dledger ``name`` is its own and ``member`` the way to its Raft log.
 
     There a broker is master once it leads its group and has applied what its group had agreed on.
@@ -85,7 +85,7 @@ async def standing(
         return parse_epochs(await link.request(Request.GET_BROKER_EPOCH_CACHE, {}, deadline_ns))
     master = parse_role(await link.request(Request.EXCHANGE_BROKER_HA_INFO, {}, deadline_ns))
     if mode == "master-slave":
-        return Standing(master, _FOR_EVER if master else None)
+        return LeadershipClaim(master, _FOR_EVER if master else None)
     assert member is not None, "mode dledger has a member for every broker"
     leads = await member.standing(deadline_ns)
-    return Standing(master and leads.leader == name, leads.term, leads.leader)
+    return LeadershipClaim(master and leads.leader == name, leads.term, leads.leader)

@@ -23,7 +23,7 @@ from cluster.systems.rocketmq.client import offset_of
 from cluster.systems.rocketmq.connection import Link
 from cluster.systems.rocketmq.consumers import create_groups, delete_names, delete_routes, require, topic_of
 from cluster.systems.rocketmq.group import Group, parse_connected, parse_group
-from cluster.systems.rocketmq.leadership_claim import Standing, standing
+from cluster.systems.rocketmq.leadership_claim import LeadershipClaim, fetch_claim
 from cluster.systems.rocketmq.names import names_of
 from cluster.systems.rocketmq.outcomes import said
 from cluster.systems.rocketmq.protocol import Answer, Code, ProtocolError, Request
@@ -207,7 +207,7 @@ class RocketMQProbe:
 
     async def _observe_broker(self, node: NodeInfo, asked_ns: int, deadline_ns: int) -> Observation:
         link = self._links[node.name]
-        broker = await standing(link, deadline_ns, self._shape.mode, node.name, self._members.get(node.name))
+        broker = await fetch_claim(link, deadline_ns, self._shape.mode, node.name, self._members.get(node.name))
         offsets: dict[str, int] = {}
         error, with_it = None, None
         try:
@@ -281,7 +281,7 @@ class RocketMQProbe:
             way.close()
 
 
-def of_broker(name: str, broker: Standing, members: tuple[str, ...] | None) -> tuple[Claim, ...]:
+def of_broker(name: str, broker: LeadershipClaim, members: tuple[str, ...] | None) -> tuple[Claim, ...]:
     """Pure: what a broker claims, or says of whom it follows.
 
     The newest epoch in a slave's log may be cut off again; only a master's is a claim.

@@ -5,7 +5,7 @@ import numpy as np
 from chaos.core.anomaly_kind import AnomalyKind
 from chaos.core.op import Type
 from chaos.core.verdict import Example
-from checkers.anomalies.findings import Finding, Findings, findings, told
+from checkers.anomalies.findings import Finding, Findings, describe_operation, findings
 from checkers.anomalies.findings_check import FindingsCheck
 from checkers.history.check_input import Context, QueueShard
 
@@ -61,7 +61,7 @@ class UniqueIds(FindingsCheck):
                 Example(
                     sentence=f"source {shard.key}: {sentence.format(number[one])}",
                     key=shard.key,
-                    ops=(told(shard, context, int(given[one])),),
+                    ops=(describe_operation(shard, context, int(given[one])),),
                 )
                 for one in which[:3]
             ]

@@ -13,7 +13,7 @@ from repository import ROOT
 
 from chaos import plugins
 from chaos.cli.fetch import fetch_command
-from cluster.versions import chosen
+from cluster.versions import choose_version
 
 MARKS = {"backends", "longer", "controls"}
 
@@ -304,7 +304,7 @@ def test_what_parts_fetch_can_be_asked_for(plan):
     assert asked
     for options in asked:
         given = fetch_command.make_context("fetch", list(options)).params
-        chosen(plugins.load("systems", given["system"])(), given["version"], None)
+        choose_version(plugins.load("systems", given["system"])(), given["version"], None)
 
 
 def test_what_is_compiled_is_kept_for_the_next_process():

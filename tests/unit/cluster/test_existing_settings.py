@@ -128,7 +128,7 @@ def told_by(view, **changed):
         own = msgspec.structs.replace(view, settings=view.settings | said)
         launch = MiniMQ().launch(node, "/home", "/artefacts", own)
         config = msgspec.json.decode(launch.files["node.json"], type=node_config.NodeConfig)
-        out[node.name] = keys.in_effect(node.role, node_config.told(config))
+        out[node.name] = keys.in_effect(node.role, node_config.reported_settings(config))
     return out
 
 

@@ -36,23 +36,23 @@ def vacant():
     [("local", "local[1,4]"), ("local[3]", "local[3,4]"), ("local[*]", "local[*,4]"), ("local[2,9]", "local[2,9]")],
 )
 def test_local_masters_repeat_what_failed(master, meant):
-    assert masters.checked(Where(master)) == Where(meant)
+    assert masters.resolve_master(Where(master)) == Where(meant)
 
 
 @pytest.mark.parametrize("master", ["spark://a:7077", "spark://a:7077,b:7078", "yarn", "k8s://https://x:6443"])
 def test_masters_elsewhere_are_left_as_they_are(master):
-    assert masters.checked(Where(master, "10.0.0.1")) == Where(master, "10.0.0.1")
+    assert masters.resolve_master(Where(master, "10.0.0.1")) == Where(master, "10.0.0.1")
 
 
 @pytest.mark.parametrize("master", ["", "locale", "local[]", "spark:/a", "spark://a", "spark://a:b", "spark://a:70770"])
 def test_what_is_no_master_is_refused(master):
     with pytest.raises(UsageError, match="--master"):
-        masters.checked(Where(master))
+        masters.resolve_master(Where(master))
 
 
 def test_only_executors_elsewhere_need_an_address():
     with pytest.raises(UsageError, match="--driver-host"):
-        masters.checked(Where("local[2]", "10.0.0.1"))
+        masters.resolve_master(Where("local[2]", "10.0.0.1"))
 
 
 def test_one_of_several_masters_is_enough(vacant):
@@ -73,12 +73,12 @@ def test_the_driver_is_where_executors_can_reach_it():
 
 @pytest.fixture
 def log(tmp_path, monkeypatch):
-    monkeypatch.setattr(session, "missing", lambda: None)  # whether there is a Java is not asked here
+    monkeypatch.setattr(session, "obstacle", lambda: None)  # whether there is a Java is not asked here
     monkeypatch.delenv("CHAOS_SPARK_MASTER", raising=False)
     path = tmp_path / "log.jsonl"
     path.write_text('{"f": "append", "value": 1, "offset": 0, "type": "ok", "invoke": 1, "complete": 2}\n')
     yield [str(path), "--format", "jsonl"]
-    session.aim(Where())
+    session.set_master(Where())
 
 
 def test_an_absent_master_is_a_line(log, vacant):
@@ -108,7 +108,7 @@ def test_options_that_contradict_are_refused(log, argv):
 def test_equal_files_are_shipped_as_equal_bytes(tmp_path):
     for name in "ab":
         (tmp_path / name).mkdir()
-    one, other = (shipping.packed(tmp_path / name) for name in "ab")
+    one, other = (shipping.pack_archive(tmp_path / name) for name in "ab")
     assert (one.name, one.path.read_bytes()) == (other.name, other.path.read_bytes())
     names = zipfile.ZipFile(one.path).namelist()
     assert {"chaos/core/history.py", "checkers/engine/judge.py", "spark_checkers/tasks.py"} <= set(names)
@@ -118,11 +118,11 @@ def test_equal_files_are_shipped_as_equal_bytes(tmp_path):
 
 def test_the_first_host_that_lacks_something_is_named():
     fine = shipping.Found("a", "/usr/bin/python3", ())
-    shipping.judged([fine])
+    shipping.require_nothing_lacking([fine])
     with pytest.raises(
         CapabilityError, match=r"on b \(/opt/python3\) lacks numpy, scipy; .* -m pip install numpy==.* scipy=="
     ):
-        shipping.judged([fine, shipping.Found("b", "/opt/python3", ("numpy", "scipy"))])
+        shipping.require_nothing_lacking([fine, shipping.Found("b", "/opt/python3", ("numpy", "scipy"))])
 
 
 def test_a_stack_is_told_in_a_line():
@@ -171,7 +171,7 @@ def scripted(monkeypatch, script):
         return {number: script[number][nth] for number in numbers}
 
     monkeypatch.setattr(retry_rounds, "_round", one_round)
-    return retry_rounds.performed(len(script), None, [0.0] * len(script)), given
+    return retry_rounds.perform_tasks(len(script), None, [0.0] * len(script)), given
 
 
 BROKE = Failed("broke", altered=False)

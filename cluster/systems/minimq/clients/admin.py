@@ -46,10 +46,10 @@ class MiniMQAdmin:
         }
         argv = ("python3", "-I", "-S", "-", msgspec.json.encode(orders).decode())
         done = self._host.run(*argv, stdin=_PROGRAM.read_bytes(), timeout_s=_START_S + 2 * _ASK_S)
-        return told(node, self._nodes[node].role, base64.b64decode(done.check(f"asking {node}").stdout))
+        return settings_in(node, self._nodes[node].role, base64.b64decode(done.check(f"asking {node}").stdout))
 
 
-def told(node: str, role: str, answer: bytes) -> Mapping[str, str]:
+def settings_in(node: str, role: str, answer: bytes) -> Mapping[str, str]:
     """Pure: the settings in a node's answer, by full name. Raises DeployError: it is another answer."""
     try:
         back = msgspec.msgpack.decode(answer, type=Back)

@@ -23,7 +23,7 @@ _RECEIVE_BYTES: Final = 1 << 17
 _KEEPALIVE: Final = ((socket.TCP_KEEPIDLE, 10), (socket.TCP_KEEPINTVL, 2), (socket.TCP_KEEPCNT, 3))
 
 
-class Doors(msgspec.Struct, frozen=True, kw_only=True):
+class ListenerHandlers(msgspec.Struct, frozen=True, kw_only=True):
     """What the listener hands on, and to whom. ``on_end``: a batch has been handed on; ``say``: one line for people."""
 
     peers: Mapping[str, str]
@@ -36,7 +36,7 @@ class Doors(msgspec.Struct, frozen=True, kw_only=True):
 class Incoming(asyncio.BufferedProtocol):
     """One connection that somebody opened."""
 
-    def __init__(self, doors: Doors, connections: set["Incoming"], buffer: memoryview) -> None:
+    def __init__(self, doors: ListenerHandlers, connections: set["Incoming"], buffer: memoryview) -> None:
         """``buffer``: where bytes arrive; all connections may share it, since it is empty between their events."""
         self._doors = doors
         self._connections = connections
@@ -159,7 +159,7 @@ class Incoming(asyncio.BufferedProtocol):
             self.end(f"no greeting within {HELLO_S:g} s")
 
 
-async def listen(address: str, port: int, doors: Doors) -> asyncio.Server:
+async def listen(address: str, port: int, doors: ListenerHandlers) -> asyncio.Server:
     """Accept connections until the server is closed.
 
     Raises:

@@ -46,7 +46,7 @@ from cluster.systems.minimq.protocol.messages import ControllerRequest, GetSetti
 from cluster.systems.minimq.protocol.wire import Hello, frame
 from cluster.systems.minimq.replication.broker import Broker
 from cluster.systems.minimq.server import node_config
-from cluster.systems.minimq.server.listener import Doors, Incoming, listen
+from cluster.systems.minimq.server.listener import Incoming, ListenerHandlers, listen
 from cluster.systems.minimq.server.node_config import ConfigError, NodeConfig
 from cluster.systems.minimq.server.peer_links import Link
 from cluster.systems.minimq.server.timers import Timers
@@ -91,7 +91,7 @@ class Node:
         self._loop.set_exception_handler(self._on_exception)
         for number in (signal.SIGTERM, signal.SIGINT):
             self._loop.add_signal_handler(number, self._end, 0)
-        doors = Doors(
+        doors = ListenerHandlers(
             peers=config.peers, on_message=self._on_message, on_call=self._on_call, on_end=self._flush, say=self._say
         )
         server = await listen(config.listen, config.port, doors)
@@ -117,7 +117,7 @@ class Node:
 
     def _on_call(self, connection: Incoming, number: int, body: msgspec.Struct) -> None:
         if isinstance(body, GetSettings):
-            connection.answer(number, node_config.told(self._config))
+            connection.answer(number, node_config.reported_settings(self._config))
             self._unsent[connection] = None
             return
         if self._config.role == "controller" and not isinstance(body, ControllerRequest):
@@ -186,7 +186,7 @@ class Node:
     # ------------------------------------------------------------ what people are told
 
     def _tell(self) -> None:
-        now = standing(self._core)
+        now = describe_core(self._core)
         if now != self._standing:
             self._standing = now
             self._say(now)
@@ -219,7 +219,7 @@ class Node:
             self._fail(f"ends after an error of its own: {context['message']}: {error!r}")
 
 
-def standing(core: Core) -> str:
+def describe_core(core: Core) -> str:
     """What a core takes itself for, in words."""
     match core:
         case Broker(role="master"):

@@ -56,7 +56,7 @@ class NodeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return {name: address for name, address in self.addresses.items() if name != self.name}
 
 
-def told(config: NodeConfig) -> Settings:
+def reported_settings(config: NodeConfig) -> Settings:
     """What a node answers when it is asked for its settings: those that its core was made with."""
     values = msgspec.to_builtins(config.controller if config.role == "controller" else config.broker)
     if config.role == "broker":

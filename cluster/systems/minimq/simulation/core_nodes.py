@@ -72,7 +72,7 @@ class CoreNode:
     def on_request(self, request: int, body: Any, now_ms: int) -> None:
         """See ``SimulatedNode``; what a process answers beside its core is answered here."""
         if isinstance(body, GetSettings):
-            self._around.answer(request, node_config.told(self.config))
+            self._around.answer(request, node_config.reported_settings(self.config))
         elif self.config.role == "controller" and not isinstance(body, ControllerRequest):
             self._around.answer(request, Rejected(reason="bad-request"))
         else:

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkers.cycles.components import Arrows, chain, closest, components, joined
+from checkers.cycles.components import Arrows, chain, closest, components, join_arrows
 from checkers.cycles.reference_cycle import reference_cycle
 from checkers.cycles.shapes import Budget, Relation, shortest, steps_of
 from checkers.txn.kinds import KINDS
@@ -114,7 +114,7 @@ def test_components_are_what_reaches_itself(seed):
     size = rng.randint(1, 8)
     pairs = [(a, b) for a in range(size) for b in range(size) if a != b and rng.random() < 0.25]
     columns = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    arrows = joined(Arrows(columns[:, 0], columns[:, 1]))
+    arrows = join_arrows(Arrows(columns[:, 0], columns[:, 1]))
     label, cyclic = components(size, size, arrows)
     both = reached(arrows, size, size)
     assert [bool(one) for one in cyclic] == [(a, a) in both for a in range(size)]

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
-from checkers.history.columns import are_distinct, distinct, runs, spans, stabbed, stable_order, suffix_minimum
+from checkers.history.columns import are_distinct, distinct, largest_covering, runs, spans, stable_order, suffix_minimum
 from checkers.history.values import Names, distinct_pairs
 from checkers.recovery.rto import outages
 
@@ -22,7 +22,7 @@ def test_stabbed(intervals, size):
     clipped = [(min(lo, size), min(hi, size), weight) for lo, hi, weight in intervals]
     expected = [max((weight for lo, hi, weight in clipped if lo <= at < hi), default=-99) for at in range(size)]
     lo, hi, weight = (ints(column) for column in zip(*clipped, strict=True)) if clipped else (ints([]),) * 3
-    assert stabbed(lo, hi, weight, size, none=-99).tolist() == expected
+    assert largest_covering(lo, hi, weight, size, none=-99).tolist() == expected
 
 
 @given(st.lists(SMALL, max_size=12))

@@ -19,7 +19,7 @@ from small_logs import shard_of, small_history
 from chaos.core import history as history_module
 from chaos.models.log.words import F
 from chaos.testing.history_files import write_run_folder
-from checkers.engine.local_engine import judged as judged_in
+from checkers.engine.local_engine import judge_folder as judged_in
 from checkers.history.check_input import Context
 from checkers.history.log import Log
 from checkers.history.shards import load_shard, load_timeline, materialise, run_of, tables_of

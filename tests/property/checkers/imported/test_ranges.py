@@ -24,7 +24,7 @@ from checkers.imported.judge_file import judge
 from checkers.imported.kafka_tasks import groups
 from checkers.imported.options import Question
 from checkers.imported.ranges import ranges
-from spark_checkers.files import judged, room_for, verdicts
+from spark_checkers.files import judge_rounds, room_for, verdicts
 from spark_checkers.tasks import Failed, answer
 
 SAMPLES = sorted((DATA / "kafka").glob("*.edn"))
@@ -53,7 +53,7 @@ def in_ranges(path, question, size, share=1):
         return [pickle.loads(one) for one in answers]  # noqa: S301 - we wrote it
 
     with tempfile.TemporaryDirectory() as room:
-        rounds = judged(
+        rounds = judge_rounds(
             path, question, Path(room), lambda total, _: text.spans(total, size), partial(groups, messages=share)
         )
         (verdict,) = verdicts([rounds], run)
@@ -216,7 +216,9 @@ def test_a_step_that_fails_leaves_the_file_to_one_task(tmp_path, broken):
         given = [(task.kind, answer(task.kind, str(task.history), task.key, task.context)) for task in tasks]
         return [failed if kind == broken else pickle.loads(one) for kind, one in given]  # noqa: S301 - we wrote it
 
-    (verdict,) = verdicts([judged(SAMPLES[0], question, tmp_path, lambda size, _: text.spans(size, size // 3))], run)
+    (verdict,) = verdicts(
+        [judge_rounds(SAMPLES[0], question, tmp_path, lambda size, _: text.spans(size, size // 3))], run
+    )
     assert kinds[-1] == "imported"
     assert "the disk is full" in verdict.engine_note
     assert msgspec.structs.replace(verdict, engine_note="") == whole(SAMPLES[0], question)
@@ -235,7 +237,9 @@ def test_a_step_that_does_not_end_leaves_the_file_unknown(tmp_path, hanging):
             return [broken, *(ended for _ in tasks[1:])] if len(tasks) > 1 else [ended]
         return [pickle.loads(answer(task.kind, str(task.history), task.key, task.context)) for task in tasks]  # noqa: S301 - ours
 
-    (verdict,) = verdicts([judged(SAMPLES[0], question, tmp_path, lambda size, _: text.spans(size, size // 3))], run)
+    (verdict,) = verdicts(
+        [judge_rounds(SAMPLES[0], question, tmp_path, lambda size, _: text.spans(size, size // 3))], run
+    )
     assert verdict.valid == "unknown"
     assert "had not ended after 92 s" in verdict.reason
     assert kinds[-1] == hanging
@@ -251,7 +255,7 @@ def test_where_nothing_can_be_left_a_file_is_one_task(tmp_path):
             kinds += [task.kind for task in tasks]
             return [True for _ in tasks]
 
-        file = judged(SAMPLES[0], Question(format="jepsen", model="kafka"), room, lambda size, _: [(0, size)])
+        file = judge_rounds(SAMPLES[0], Question(format="jepsen", model="kafka"), room, lambda size, _: [(0, size)])
         with pytest.raises(TypeError):  # True is no verdict
             verdicts([file], run)
         assert kinds == ["imported"]

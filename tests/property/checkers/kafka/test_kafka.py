@@ -12,7 +12,7 @@ from kafka_mutations import MUTATIONS
 
 from checkers.kafka.check import check
 from checkers.kafka.explain import sentence
-from checkers.kafka.minimise import minimised
+from checkers.kafka.minimise import minimise
 from checkers.kafka.names import CYCLES
 
 SEEDS = st.integers(0, 2**32)
@@ -96,7 +96,7 @@ def test_the_smallest_history_is_smallest_and_judged_to_show_it(seed):
     history = columns(records)
     for name, one in check(history, ww_deps=True, strict=True).anomalies.items():
         for case in one.cases[:1]:
-            small = minimised(history, name, case, ww_deps=True)
+            small = minimise(history, name, case, ww_deps=True)
             again = check(small, ww_deps=True, strict=True)
             assert name in again.anomalies
             assert set(small.ops.index.tolist()) <= {record["index"] for record in records}

@@ -83,7 +83,7 @@ def summaries(columns, *, once, options=QUICK):
     records = Records(columns)
     logs = list(shards(records, once=once))
     proven = np.unique(np.concatenate([per_log.first_look(shard) for shard in logs]))
-    silent = per_log.hollow(records)
+    silent = per_log.empty_polls(records)
     found = [per_log.examine(shard, proven, silent, options) for shard in logs]
     return [(replace(one, ww=[], wr=[]), edges_of(one.ww), edges_of(one.wr)) for one in found]
 
@@ -176,5 +176,5 @@ def test_a_log_that_cannot_be_kept_once_leaves_the_others_be():
     mops.value[wrong] += 1
     records = Records(columns)
     messages = polled.Polled(mops, len(columns.keys), records.stretches, records.polls)
-    found = polled.sighted(messages, records.type == Type.OK)
+    found = polled.sightings_of(messages, records.type == Type.OK)
     assert [key for key, one in enumerate(found) if one is None] == [3]

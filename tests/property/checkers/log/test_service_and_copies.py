@@ -48,7 +48,7 @@ def test_no_progress_is_a_silence_that_begins_after_controllers_were_hit(rows, i
     )
     with tempfile.TemporaryDirectory() as folder:
         write_run_folder(literal, Path(folder) / "run")
-        found = local_engine.judged(Path(folder) / "run").results.anomalies
+        found = local_engine.judge_folder(Path(folder) / "run").results.anomalies
     acks = sorted(op.at[1] for op in ops if op.ok is not None)
     last = max(op.at[0] for op in ops)
 

@@ -21,9 +21,9 @@ from small_objects import (
 from chaos.core.op import Type
 from checkers.objects import fifo, kv, multi_register, mutex, register, unordered
 from checkers.objects.calls import Calls
-from checkers.objects.minimise import minimised
+from checkers.objects.minimise import minimise
 from checkers.objects.rules import Budget, Rules
-from checkers.objects.smaller_histories import PARTS, behind
+from checkers.objects.smaller_histories import PARTS, calls_after_reset
 
 
 def register_apply(state, f, argument):
@@ -214,7 +214,7 @@ def test_the_smallest_sub_history_is_wrong_and_nothing_more_can_be_left_out(name
         answer = check(calls, rules, Budget())
         if answer.valid:
             continue
-        least = minimised(model, check, calls, rules, answer.found["nonlinearizable"].examples[0][1])
+        least = minimise(model, check, calls, rules, answer.found["nonlinearizable"].examples[0][1])
         assert all(call in calls.all for call in least.all)
         assert check(least, rules, Budget()).valid is False
         assert linearizable(least, step, init, rules) is False
@@ -236,7 +236,7 @@ def test_what_may_be_left_out_makes_nothing_wrong(name):
         for gone in [*parts.groups, *([i] for i in parts.observers), parts.silent]:
             assert linearizable(without(calls, gone), step, init, rules), (rules, calls.all, gone)
         for reset in parts.resets:
-            kept = behind(calls, parts, reset)
+            kept = calls_after_reset(calls, parts, reset)
             assert kept is None or reset in kept
             assert kept is None or linearizable(calls.only(kept), step, init, rules), (rules, calls.all, reset)
 

@@ -36,9 +36,9 @@ def test_the_rows_of_some_checks_are_those_of_all(tmp_path: Path) -> None:
     found = set()
     for number, path in enumerate(paths):
         write_run_folder(load_history(path), tmp_path / path.stem)
-        whole = {row.name: plain(row) for row in local_engine.judged(tmp_path / path.stem).results.checks}
+        whole = {row.name: plain(row) for row in local_engine.judge_folder(tmp_path / path.stem).results.checks}
         for only in (ONE[number % 2], HALF[number // 2 % 2]):
-            rows = local_engine.judged(tmp_path / path.stem, only=only).results.checks
+            rows = local_engine.judge_folder(tmp_path / path.stem, only=only).results.checks
             assert [row.name for row in rows] == [
                 name for name in whole if name in only | {"assumptions", "final-reads"}
             ]

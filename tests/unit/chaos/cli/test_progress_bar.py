@@ -77,7 +77,7 @@ def test_the_local_engine_tells_of_streams_and_queues(tmp_path):
     write_run_folder(load_history(HISTORIES / "queues-have-their-own-order.yaml"), tmp_path / "run")
     heard = []
     with progress.listening(lambda *said: heard.append(said)):
-        local_engine.judged(tmp_path / "run")
+        local_engine.judge_folder(tmp_path / "run")
     queues = [said for said in heard if said[0] == "groups of queues"]
     assert {said[0] for said in heard} == {"streams", "groups of queues"}
     assert [done for _, done, _ in queues] == list(range(len(queues)))

@@ -20,7 +20,7 @@ from chaos.testing.history_files import load_history, write_run_folder
 from checkers.imported.judge_file import judge
 from checkers.imported.options import Question
 from spark_checkers import session
-from spark_checkers.files import judged, verdicts
+from spark_checkers.files import judge_rounds, verdicts
 from spark_checkers.tasks import answer
 
 SAMPLE = TESTS / "data" / "kafka" / "k0003.edn"
@@ -74,7 +74,7 @@ def test_a_file_is_read_in_ranges_where_it_is(tmp_path):
         answers = [answer(task.kind, str(task.history), task.key, task.context) for task in tasks]
         return [pickle.loads(one) for one in answers]  # noqa: S301 - we wrote it
 
-    (verdict,) = verdicts([judged(found, QUESTION, tmp_path, lambda size, _: text.spans(size, size // 3))], run)
+    (verdict,) = verdicts([judge_rounds(found, QUESTION, tmp_path, lambda size, _: text.spans(size, size // 3))], run)
     assert verdict == judge(SAMPLE, QUESTION, "spark")
 
 

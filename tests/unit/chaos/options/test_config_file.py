@@ -7,7 +7,7 @@ import pytest
 from chaos.cli.run import run_command
 from chaos.core.errors import UsageError
 from chaos.options.config_file import load, long_option
-from chaos.options.experiment import Experiment, as_yaml, resolved
+from chaos.options.experiment import Experiment, as_yaml, resolve_experiment
 from nemesis.plan.sequence import Step, Steps
 
 
@@ -142,11 +142,11 @@ def test_the_config_of_a_run_folder_is_taken_as_it_is(tmp_path: Path) -> None:
         "backend_options": {"image": "x: {y}", "port": 22, "install": True},
     }
     for settings in ({"client.routing": "follow", "word": "yes", "number": "1_0"}, {}):
-        experiment = resolved(given, settings, 1)
+        experiment = resolve_experiment(given, settings, 1)
         got = load(written(tmp_path, as_yaml(experiment)))
         assert got.settings == settings
         assert got.backend_options == given["backend_options"]
-        again = resolved({**got.values, "backend_options": got.backend_options}, got.settings, 99)
+        again = resolve_experiment({**got.values, "backend_options": got.backend_options}, got.settings, 99)
         assert {**_plain(again), "origins": 0} == {**_plain(experiment), "origins": 0}
 
 
@@ -178,10 +178,10 @@ def test_a_nemesis_may_be_a_sequence_and_config_yaml_gives_it_back(tmp_path: Pat
         "time_limit_s": 200.0,
     }
     assert got.origins["nemesis"].endswith(":1")
-    experiment = resolved(got.values, {}, 1)
+    experiment = resolve_experiment(got.values, {}, 1)
     again = load(written(tmp_path, as_yaml(experiment)))
     assert again.values["sequence"] == experiment.sequence
-    assert resolved({**got.values, "nemesis": "leader-kill"}, {}, 1).sequence is None
+    assert resolve_experiment({**got.values, "nemesis": "leader-kill"}, {}, 1).sequence is None
     plain = load(written(tmp_path, "nemesis:\n- {at: 1, nemesis: leader-kill, duration: 2}\n"))
     assert plain.values["sequence"] == Steps(steps=(Step(nemesis="leader-kill", at=1, duration=2),))
 

@@ -9,7 +9,7 @@ import yaml
 from chaos.core.errors import UsageError
 from chaos.core.verdict import Valid, exit_code
 from chaos.models.log.words import F
-from chaos.options.experiment import as_yaml, beneath, resolved
+from chaos.options.experiment import as_yaml, resolve_experiment, with_defaults
 from chaos.run.store import find_run, make_run_folder, point, runs_in
 from chaos.workload.group import GroupWorkload
 from cluster.systems.minimq.system import MiniMQ
@@ -60,7 +60,7 @@ def test_a_store_that_cannot_be_written_is_one_clear_line(tmp_path: Path) -> Non
 
 
 def test_the_resolved_experiment_round_trips_as_yaml_with_origins() -> None:
-    it = resolved({"nemesis": "leader-kill", "fault_interval_s": 15.0}, {"minInSyncReplicas": "1"}, 7)
+    it = resolve_experiment({"nemesis": "leader-kill", "fault_interval_s": 15.0}, {"minInSyncReplicas": "1"}, 7)
     text = as_yaml(it)
     values = yaml.safe_load(text)
     assert values["nemesis"] == "leader-kill"
@@ -79,7 +79,7 @@ def test_the_resolved_experiment_round_trips_as_yaml_with_origins() -> None:
 )
 def test_what_a_workload_needs_lies_beneath_what_is_asked_for(asked: dict[str, str], wheel: str) -> None:
     system = RocketMQ()
-    wanted = beneath(system.settings_for(frozenset({F.SEND, F.SCHEDULE})), {"rate": "1", **asked})
+    wanted = with_defaults(system.settings_for(frozenset({F.SEND, F.SCHEDULE})), {"rate": "1", **asked})
     assert wanted.pop("rate") == "1"
     assert system.resolve(wanted)["broker.timerWheelEnable"] == wheel
 
@@ -94,11 +94,11 @@ def test_ordinary_workloads_need_nothing() -> None:
 )
 def test_impossible_values_are_refused(given: dict[str, float]) -> None:
     with pytest.raises(UsageError, match="give a"):
-        resolved(given, {}, 1)
+        resolve_experiment(given, {}, 1)
 
 
 def test_an_open_loop_may_hold_a_whole_outage_in_flight() -> None:
-    it = resolved({"rate": 300.0, "op_timeout_s": 3.0}, {}, 1)
+    it = resolve_experiment({"rate": 300.0, "op_timeout_s": 3.0}, {}, 1)
     assert it.max_in_flight(1.41) > 300 * 1.41 * 3
 
 

@@ -22,7 +22,7 @@ from chaos.run.judging import FEW_ROWS
 from chaos.testing.history_files import ORIGIN_NS, load_history, write_run_folder
 from checkers.engine import local_engine
 from checkers.engine.installed_checks import OF_LOGS, check_named
-from checkers.history.shards import GROUPS, grouped
+from checkers.history.shards import GROUPS, group_keys
 from spark_checkers import engine as on_spark
 from spark_checkers import session
 
@@ -58,7 +58,7 @@ def test_an_old_java_is_not_enough(monkeypatch, tmp_path):
     java.chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     assert session.java() == (str(java), 8)
-    assert "Java 8" in (session.missing() or "")
+    assert "Java 8" in (session.obstacle() or "")
 
 
 @pytest.mark.parametrize("name", OF_LOGS)
@@ -89,22 +89,22 @@ def test_a_check_that_breaks_hides_no_anomaly(monkeypatch, tmp_path):
 def test_several_processes_reach_the_verdict_of_one(monkeypatch, tmp_path):
     plan = plan_of(3000, 5, 3, {"lost-write": 2, "duplicate": 1, "stale-tail": 2})
     write(plan, tmp_path / "run", ("chaos", "generate"), 1)
-    by_one = local_engine.judged(tmp_path / "run")
+    by_one = local_engine.judge_folder(tmp_path / "run")
     monkeypatch.setattr(local_engine, "SMALL", 0)
     monkeypatch.setattr(local_engine.os, "sched_getaffinity", lambda _: {0, 1})
-    by_two = local_engine.judged(tmp_path / "run")
+    by_two = local_engine.judge_folder(tmp_path / "run")
     untimed = [msgspec.structs.replace(row, took_s=0.0) for row in by_one.results.checks]
     assert [msgspec.structs.replace(row, took_s=0.0) for row in by_two.results.checks] == untimed
     assert by_two.results.anomalies == by_one.results.anomalies
     assert by_two.series == by_one.series
     (tmp_path / "run" / "history" / "reads" / "w1.parquet").write_bytes(b"PAR1")
     with pytest.raises(HistoryError, match=r"w1\.parquet"):
-        local_engine.judged(tmp_path / "run")
+        local_engine.judge_folder(tmp_path / "run")
 
 
 @pytest.mark.parametrize("number", [0, 1, GROUPS - 1, GROUPS, GROUPS + 1, 1000])
 def test_groups_hold_every_queue_once_in_order(number):
-    groups = grouped(range(number))
+    groups = group_keys(range(number))
     assert [key for group in groups for key in group] == list(range(number))
     assert len(groups) <= GROUPS
     assert all(groups)
@@ -237,7 +237,7 @@ def test_every_rule_a_history_can_show_has_one():
 def test_an_outage_over_the_budget_is_shown_by_the_operations_around_it(tmp_path):
     literal = load_history(HISTORIES / "rto-over-the-budget.yaml")
     write_run_folder(literal, tmp_path / "run")
-    (example,) = local_engine.judged(tmp_path / "run").results.anomalies["rto-budget"].examples
+    (example,) = local_engine.judge_folder(tmp_path / "run").results.anomalies["rto-budget"].examples
     kinds = [op["type"] for op in example.ops]
     assert kinds in (["ok", "fail", "ok"], ["ok", "info", "ok"])
     assert example.ops[1]["invoke_s"] == round((example.at_ns - ORIGIN_NS) / 1e9, 6)
@@ -270,7 +270,7 @@ def test_spark_judges_however_late_it_is_where_it_was_asked_for(tmp_path, monkey
     def judged_on_spark(folders, only, note):
         waited.append((up.is_set(), note))
         up.set()  # as session() does, which waits until it is up
-        return [local_engine.judged(folder, note, only) for folder in folders]
+        return [local_engine.judge_folder(folder, note, only) for folder in folders]
 
     monkeypatch.setattr(on_spark, "judge_each", judged_on_spark)
     results = judging.judge(folder_of("gaps-are-legal", tmp_path), "spark", loading)

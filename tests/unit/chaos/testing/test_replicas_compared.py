@@ -70,7 +70,7 @@ def test_equal_replicas_are_told_and_a_fork_in_the_history_is_found(tmp_path):
     busy = done.results.valid == "unknown"  # the machine could not keep the load's schedule, and the sentence says so
     assert busy or "3 replicas hold the same data" in done.results.sentence
     assert "replicas" in json.loads((done.folder / "run.json").read_text())["timings_s"]
-    found = local_engine.judged(altered(done.folder, tmp_path / "altered")).results
+    found = local_engine.judge_folder(altered(done.folder, tmp_path / "altered")).results
     assert (found.valid, found.anomalies["replica-fork"].count) == (False, 1)
 
 

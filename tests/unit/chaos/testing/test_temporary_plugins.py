@@ -8,7 +8,7 @@ from chaos.core.errors import UsageError
 from chaos.testing import offered, run
 from chaos.workload.set import SetWorkload
 from checkers.anomalies.catalogue import kinds
-from checkers.anomalies.findings import Finding, Findings, concluded, merged
+from checkers.anomalies.findings import Finding, Findings, conclude_findings, merge_findings
 from checkers.engine.installed_checks import checks
 from checkers.history.check import OfEachKey
 from nemesis.faults.processes.suspend import Suspend
@@ -37,10 +37,10 @@ class NothingCheck(OfEachKey):
         return Findings(examined=count, found={"something": Finding(count=count, examples=())} if count else {})
 
     def merge(self, left, right):
-        return merged(left, right)
+        return merge_findings(left, right)
 
     def conclude(self, summary, context):
-        return concluded(self.name, summary, context, noun="operation", clean="nothing happened")
+        return conclude_findings(self.name, summary, context, noun="operation", clean="nothing happened")
 
 
 class Elements(SetWorkload):

@@ -9,7 +9,7 @@ from chaos.core.events import Evidence, Fault
 from chaos.core.name_lists import listed, listed_all
 from chaos.testing.history_files import CONTROLLERS, ORIGIN_NS, run_info
 from chaos.testing.history_literal import RunLiteral
-from checkers.anomalies.attribution import actor, blamed, fault_name, standing
+from checkers.anomalies.attribution import actor, fault_name, find_blame, role_at
 from checkers.anomalies.findings import NO_NODE, numbers
 from checkers.history.check_input import Context
 from checkers.history.timeline import FaultSpan, timeline_of
@@ -66,9 +66,9 @@ def test_a_fault_that_hit_the_node_goes_before_a_later_one_that_did_not():
 
 def test_for_what_is_lost_the_next_fault_of_the_node_counts():
     context = context_of([KILL, CUT])
-    assert blamed(context, "b2", ns(11.0), ns(12.0)).fault.id == 1
-    assert blamed(context, "b2", ns(11.0), ns(12.0), later=True).fault.id == 2
-    assert blamed(context, "b3", ns(1.0), ns(2.0), later=True) is None
+    assert find_blame(context, "b2", ns(11.0), ns(12.0)).fault.id == 1
+    assert find_blame(context, "b2", ns(11.0), ns(12.0), later=True).fault.id == 2
+    assert find_blame(context, "b3", ns(1.0), ns(2.0), later=True) is None
 
 
 def test_a_fault_that_was_not_in_force_is_told_apart_from_an_acknowledgement():
@@ -91,11 +91,11 @@ def test_roles_are_told_as_far_as_they_were_heard():
     ]
     said += [(12.0, "b2", "master", 2), (20.0, "b2", "master", 2), (1.0, "b3", "none", None), (9.0, "b3", "none", None)]
     context = context_of(said=said)
-    assert standing(context, "b1", ns(5.0), leads=False) == "master of epoch 1"
-    assert standing(context, "b1", ns(15.0), leads=True) == "slave", "it answered as a master and was none"
-    assert standing(context, "b2", ns(11.5), leads=True) == "master of epoch 2", "heard of after it had begun to lead"
-    assert standing(context, "b2", ns(11.5), leads=False) == ""
-    assert standing(context, "b3", ns(5.0), leads=False) == ""
+    assert role_at(context, "b1", ns(5.0), leads=False) == "master of epoch 1"
+    assert role_at(context, "b1", ns(15.0), leads=True) == "slave", "it answered as a master and was none"
+    assert role_at(context, "b2", ns(11.5), leads=True) == "master of epoch 2", "heard of after it had begun to lead"
+    assert role_at(context, "b2", ns(11.5), leads=False) == ""
+    assert role_at(context, "b3", ns(5.0), leads=False) == ""
     assert actor(context, "b2", ns(15.0)).words == "b2, master of epoch 2"
 
 
@@ -120,22 +120,22 @@ def test_names_in_a_row():
 @pytest.mark.parametrize(("at_s", "fault", "hit"), [(15.0, 2, True), (10.4, 1, False), (19.5, 2, True)])
 def test_for_a_loss_the_nearer_of_the_fault_before_and_the_fault_after_is_named(at_s, fault, hit):
     both = context_of([(1, "random-loss", ("b1", "b2"), 5.0, 10.0), (2, "leader-kill", ("b1",), 20.0, 25.0)])
-    blame = blamed(both, "b1", ns(at_s), ns(at_s), later=True)
+    blame = find_blame(both, "b1", ns(at_s), ns(at_s), later=True)
     assert (blame.fault.id, blame.hit) == (fault, hit)
-    assert blamed(both, "b1", ns(at_s), ns(at_s)).fault.id == 1, "what came later did nothing yet"
+    assert find_blame(both, "b1", ns(at_s), ns(at_s)).fault.id == 1, "what came later did nothing yet"
 
 
 def test_for_a_loss_under_a_fault_of_links_that_is_still_in_force_it_is_told_so():
     both = context_of([(1, "random-loss", ("b2",), 5.0, 10.0), (2, "leader-kill", ("b1",), 20.0, 25.0)])
-    blame = blamed(both, "b1", ns(7.0), ns(7.1), later=True)
+    blame = find_blame(both, "b1", ns(7.0), ns(7.1), later=True)
     assert (blame.fault.id, blame.hit, blame.during) == (1, False, True)
 
 
 def test_for_a_loss_after_a_fault_of_links_that_one_is_named_whoever_was_its_target():
     both = context_of([(1, "random-loss", ("b2",), 20.0, 40.0), (2, "random-loss", ("b1",), 100.0, 120.0)])
-    assert blamed(both, "b1", ns(41.0), ns(41.2), later=True).fault.id == 1
+    assert find_blame(both, "b1", ns(41.0), ns(41.2), later=True).fault.id == 1
     killed = context_of([(1, "random-kill", ("b2",), 20.0, 40.0), (2, "random-loss", ("b1",), 100.0, 120.0)])
-    assert blamed(killed, "b1", ns(41.0), ns(41.2), later=True).fault.id == 2
+    assert find_blame(killed, "b1", ns(41.0), ns(41.2), later=True).fault.id == 2
 
 
 def test_the_active_controller_is_the_one_of_the_newest_term_that_was_heard_lately():
@@ -154,6 +154,6 @@ def test_a_controller_that_said_that_it_follows_is_not_the_active_one():
 @pytest.mark.parametrize(("own", "words"), [("", "master of epoch 4"), ("term", "master of term 4")])
 def test_leaders_are_numbered_in_the_words_of_their_system(own, words):
     context = context_of(said=[(1.0, "b1", "master", 4), (2.0, "b1", "master", 4)], epoch_word=own)
-    assert standing(context, "b1", ns(1.5), leads=True) == words
+    assert role_at(context, "b1", ns(1.5), leads=True) == words
     assert context.run.epoch_word(CONTROLLERS) == "term"
     assert context.run.epoch_word("something that nobody named") == "epoch"

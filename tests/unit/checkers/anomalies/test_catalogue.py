@@ -7,7 +7,7 @@ from repository import HISTORIES, ROOT
 
 from chaos.testing.history_files import load_history
 from checkers.anomalies import anomalies_page
-from checkers.anomalies.catalogue import built_in, kind_of, named, rank
+from checkers.anomalies.catalogue import built_in, kind_of, kinds_named, rank
 from checkers.engine.installed_checks import checks
 from checkers.kafka.names import STANDS as OF_KAFKA
 from checkers.objects.registry import MODELS
@@ -98,7 +98,7 @@ def test_a_name_that_nobody_knows_is_told_plainly():
     assert (kind.consequence, kind.counted(2), kind.meaning) == ("invalid", "2 bit-rot", "")
     assert rank("bit-rot") > rank("unseen")
     with pytest.raises(KeyError):
-        named("bit-rot")
+        kinds_named("bit-rot")
 
 
 def test_the_page_is_made_from_the_catalogue():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from checkers.coordination.holds import held_until, too_many
-from checkers.coordination.lock import overlapping
+from checkers.coordination.lock import overlaps
 
 
 def columns(rows):
@@ -20,7 +20,7 @@ def test_who_holds_a_lock_as_by_brute_force():
     for _ in range(20_000):
         grants = [(rng.randrange(12), rng.randrange(12)) for _ in range(rng.randrange(6))]
         begins, ends = columns(grants)
-        pairs = overlapping(begins, ends)
+        pairs = overlaps(begins, ends)
         common = [
             (i, j) for i in range(len(grants)) for j in range(i) if max(begins[i], begins[j]) < min(ends[i], ends[j])
         ]

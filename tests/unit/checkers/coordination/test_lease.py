@@ -73,7 +73,7 @@ def test_small_histories_as_by_brute_force(tmp_path):
         {**op, "key": key, "p": 10 * key + number} for key, own in enumerate(histories) for number, op in enumerate(own)
     ]
     folder = write_folder(literal_with(ops), tmp_path / "run")
-    row = row_of(local_engine.judged(folder, only=("lease",)).results, "lease")
+    row = row_of(local_engine.judge_folder(folder, only=("lease",)).results, "lease")
     expected = [brute(own) for own in histories]
     counts = {kind: sum(kind in one for one in expected) for kind in set().union(*expected)}
     assert {name: one.count for name, one in row.anomalies.items()} == counts
@@ -139,8 +139,8 @@ def test_each_mutation_is_found_under_its_name(mutation, found, tmp_path):
 
 
 def test_a_history_that_may_have_been_cut_off_shows_no_loss(tmp_path, monkeypatch):
-    before = lease.judged
-    monkeypatch.setattr(lease, "judged", lambda *args, whole: before(*args, whole=False))
+    before = lease.wrongs_of_lease
+    monkeypatch.setattr(lease, "wrongs_of_lease", lambda *args, whole: before(*args, whole=False))
     assert verdict(lost(good()), tmp_path / "run").anomalies == {}
 
 

@@ -192,7 +192,7 @@ def test_small_histories_as_by_brute_force(tmp_path, monkeypatch):
 
     monkeypatch.setattr(violations, "findings", noted)
     folder = write_folder(literal_with(ops), tmp_path / "run")
-    found = row_of(local_engine.judged(folder, only=("watch",)).results, "watch")
+    found = row_of(local_engine.judge_folder(folder, only=("watch",)).results, "watch")
     expected = [brute(own) for own in histories]
     assert spaces == expected
     assert set(found.anomalies) == set().union(*expected)

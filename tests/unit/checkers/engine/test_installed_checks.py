@@ -40,7 +40,7 @@ OF_OTHERS = (
 
 ODD = '''
 from chaos.core.anomaly_kind import AnomalyKind
-from checkers.anomalies.findings import Finding, Findings, concluded, merged
+from checkers.anomalies.findings import Finding, Findings, conclude_findings, merge_findings
 from chaos.core.verdict import Example
 from checkers.history.check import OfEachKey
 
@@ -61,9 +61,9 @@ class OddCheck(OfEachKey):
         found = {"odd-offset": Finding(count=len(odd), examples=(example,))} if len(odd) else {}
         return Findings(examined=len(log.acked), found=found)
     def merge(self, left, right):
-        return merged(left, right)
+        return merge_findings(left, right)
     def conclude(self, summary, context):
-        return concluded(self.name, summary, context, noun="message", clean="all even")
+        return conclude_findings(self.name, summary, context, noun="message", clean="all even")
 '''
 
 

@@ -112,20 +112,20 @@ def test_no_table_is_read_whole_for_one_queue_or_one_check(long_run, monkeypatch
         one_queue = store.given(".parquet")
         assert one_queue < 1.2 * sum(sizes.values()) / KEYS
         store.asked.clear()
-        all_checks = local_engine.judged(run).results
+        all_checks = local_engine.judge_folder(run).results
         whole = store.given(".parquet")
         assert all(one.size < 0.5 * sizes[one.path] for one in store.asked if re.search(r"w\d\.parquet", one.path))
         requests = len(store.asked)
         store.asked.clear()
-        no_loss = local_engine.judged(run, only=["no-loss"]).results
+        no_loss = local_engine.judge_folder(run, only=["no-loss"]).results
         assert len(store.asked) <= requests  # of a short table columns are asked for together, not one by one
         monkeypatch.setattr(rows, "AHEAD_BYTES", 0)  # as if they were long
         store.asked.clear()
-        lazily = local_engine.judged(run, only=["no-loss"]).results
+        lazily = local_engine.judge_folder(run, only=["no-loss"]).results
         assert store.given(".parquet") < 0.75 * whole
     assert (lazily.valid, lazily.anomalies) == (no_loss.valid, no_loss.anomalies)
     assert all_checks.anomalies["lost-write"] == no_loss.anomalies["lost-write"]
-    assert all_checks.anomalies == local_engine.judged(long_run).results.anomalies
+    assert all_checks.anomalies == local_engine.judge_folder(long_run).results.anomalies
 
 
 def test_executors_elsewhere_need_no_scratch_folder_for_tables(bucket):

@@ -13,7 +13,7 @@ from checkers.kafka.check import canonical, check
 from checkers.kafka.cycle_search import OverBudgetError, graph_of
 from checkers.kafka.explain import sentence
 from checkers.kafka.graph import Edges
-from checkers.kafka.minimise import minimised
+from checkers.kafka.minimise import minimise
 from checkers.kafka.names import MISSED
 from checkers.kafka.rows import Records
 
@@ -212,7 +212,7 @@ def test_the_smallest_history_leaves_out_what_has_nothing_to_do_with_it():
         polled(2, {"b": [[i, i] for i in range(40)]}),
     )
     verdict = check(columns(records))
-    small = minimised(columns(records), "lost-write", verdict.anomalies["lost-write"].cases[0])
+    small = minimise(columns(records), "lost-write", verdict.anomalies["lost-write"].cases[0])
     assert [records[i]["process"] for i in small.ops.index] == [0, 0, 2, 2]
     assert check(small).valid is False
 

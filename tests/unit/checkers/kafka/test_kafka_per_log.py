@@ -22,7 +22,7 @@ def test_logs_judged_apart_give_the_same_verdict(name, ww_deps):
     records = Records(kafka.read(SAMPLES / name).columns)
     logs = list(shards(records))
     proven = np.unique(np.concatenate([per_log.first_look(shard) for shard in logs]))
-    silent = per_log.hollow(records)
+    silent = per_log.empty_polls(records)
     options = Options(ww_deps=ww_deps)
     travelled = [pickle.dumps(per_log.examine(shard, proven, silent, options)) for shard in logs]
     parts = [pickle.loads(one) for one in travelled]  # noqa: S301 - our own bytes

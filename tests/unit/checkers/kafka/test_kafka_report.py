@@ -7,7 +7,7 @@ from repository import DATA
 
 from chaos.formats import kafka
 from checkers.kafka.check import check
-from checkers.kafka.report import EXAMPLES, record, told
+from checkers.kafka.report import EXAMPLES, anomalies_of, record
 
 SAMPLES = DATA / "kafka"
 
@@ -16,7 +16,7 @@ SAMPLES = DATA / "kafka"
 def test_every_anomaly_is_told_with_a_history_that_shows_it(name, ww_deps):
     history = kafka.read(SAMPLES / name).columns
     verdict = check(history, ww_deps=ww_deps)
-    anomalies = told(verdict, history, sub_via="assign", ww_deps=ww_deps)
+    anomalies = anomalies_of(verdict, history, sub_via="assign", ww_deps=ww_deps)
     assert list(anomalies) == list(verdict.anomalies)
     for anomaly, one in anomalies.items():
         assert (one.count, one.allowed) == (verdict.anomalies[anomaly].count, verdict.anomalies[anomaly].allowed)

@@ -40,4 +40,4 @@ def test_history_locally(path, tmp_path):
 def test_a_part_of_the_checks_tells_of_skipped_faults_too(name, sentence, tmp_path):
     literal = load_history(next(path for path in PATHS if path.stem == name))
     write_run_folder(literal, tmp_path / "run")
-    assert sentence in local_engine.judged(tmp_path / "run", only=("no-loss",)).results.sentence
+    assert sentence in local_engine.judge_folder(tmp_path / "run", only=("no-loss",)).results.sentence

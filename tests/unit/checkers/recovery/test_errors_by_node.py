@@ -31,7 +31,7 @@ def judged(tmp_path, *ops, refusals=REFUSALS, faults=(), keys=1):
         expect=Expected(valid=True),
     )
     write_run_folder(literal, tmp_path / "run")
-    return local_engine.judged(tmp_path / "run")
+    return local_engine.judge_folder(tmp_path / "run")
 
 
 OPS = (

@@ -5,7 +5,7 @@ from functools import reduce
 import numpy as np
 import pytest
 
-from checkers.recovery.sample import ERROR, Sample, hashes_of, joined, points_of
+from checkers.recovery.sample import ERROR, Sample, hashes_of, join_samples, points_of
 
 
 def sample(first: int, number: int, *errors: str) -> Sample:
@@ -24,21 +24,21 @@ def told(made: Sample) -> dict[float, str]:
 
 def test_errors_keep_their_operations_when_samples_are_joined() -> None:
     left, right = sample(0, 9, "busy", "gone"), sample(9, 6, "gone", "late")
-    assert told(joined(left, right, 100)) == told(left) | told(right)
+    assert told(join_samples(left, right, 100)) == told(left) | told(right)
 
 
 @pytest.mark.parametrize("limit", [1, 7, 30, 1000])
 def test_the_same_operations_are_kept_in_whatever_order_samples_are_joined(limit: int) -> None:
     parts = [sample(start, 25, f"error {start}") for start in range(0, 100, 25)]
-    one = reduce(lambda a, b: joined(a, b, limit), parts)
-    other = reduce(lambda a, b: joined(b, a, limit), reversed(parts))
+    one = reduce(lambda a, b: join_samples(a, b, limit), parts)
+    other = reduce(lambda a, b: join_samples(b, a, limit), reversed(parts))
     assert len(one.hashes) == min(limit, 100)
     assert told(one) == told(other)
     assert points_of(one) == points_of(other)
 
 
 def test_points_name_only_the_errors_that_they_have() -> None:
-    made = joined(sample(0, 3, "zebra", "never met"), sample(3, 3, "ant"), 100)
+    made = join_samples(sample(0, 3, "zebra", "never met"), sample(3, 3, "ant"), 100)
     points = points_of(made, sample(6, 1, "ant"))
     assert points.errors == ["ant", "zebra"]
     assert points.error == [2, 0, 0, 1, 0, 0, 1]

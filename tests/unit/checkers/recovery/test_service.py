@@ -25,7 +25,7 @@ def judged(tmp_path, *ops, faults=(), keys=1, quiet=()):
         expect=Expected(valid=True),
     )
     write_run_folder(literal, tmp_path / "run")
-    return local_engine.judged(tmp_path / "run").results
+    return local_engine.judge_folder(tmp_path / "run").results
 
 
 def stopped(tmp_path, until=12.0, again=10.0, every_s=0.1):

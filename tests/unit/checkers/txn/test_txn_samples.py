@@ -10,7 +10,7 @@ from repository import DATA, ROOT
 from checkers.imported.judge_file import judge
 from checkers.imported.options import Question
 from checkers.txn.models import CYCLE_EXISTS, MODELS
-from checkers.txn.models import forbidden as forbidden_by
+from checkers.txn.models import forbidden_anomalies as forbidden_by
 from checkers.txn.names import CYCLES, SCANS
 
 FOLDER = DATA / "txn"

@@ -6,14 +6,14 @@ from nemesis_texts import typed
 
 from chaos import plugins
 from chaos.core.errors import CapabilityError, HistoryError, UsageError
-from chaos.options.experiment import resolved
+from chaos.options.experiment import resolve_experiment
 from chaos.options.planning import plan_of
 from cluster.doctor import Fact
 from cluster.host import Capability, NodeSpec
 from cluster.systems.minimq.system import MiniMQ
 from nemesis.faults.registry import faults, faults_on
 from nemesis.plan.capabilities import lacking, unavailable
-from nemesis.plan.choose_targets import aim, choose
+from nemesis.plan.choose_targets import choose, targets_at
 from nemesis.plan.left_out import left_out
 from nemesis.plan.mix import faults_in, parse_mix
 from nemesis.plan.nemesis_names import catalog, parse
@@ -148,8 +148,8 @@ def test_recorded_targets_can_be_aimed_at_again():
     row = rows("random-partition")[0]
     drawn = choose(row, TOPOLOGY, leads())
     assert drawn is not None
-    assert aim(row, TOPOLOGY, drawn.names) == drawn
-    assert aim(row, TOPOLOGY, ("c1", "b1")).description == "{b1 c1 | b2 b3 c2 c3}"
+    assert targets_at(row, TOPOLOGY, drawn.names) == drawn
+    assert targets_at(row, TOPOLOGY, ("c1", "b1")).description == "{b1 c1 | b2 b3 c2 c3}"
 
 
 def test_names_that_are_fixed_are_hit_whoever_leads():
@@ -316,7 +316,7 @@ def test_faults_of_whole_containers_need_containers():
 )
 def test_what_a_backend_can_never_do_is_refused_before_anything_is_made(nemesis, kill, backend, said):
     system = MiniMQ()
-    experiment = resolved({"nemesis": nemesis, "kill": kill}, system.resolve({}), 1)
+    experiment = resolve_experiment({"nemesis": nemesis, "kill": kill}, system.resolve({}), 1)
     with pytest.raises(CapabilityError, match=said) as told:
         plan_of(experiment, system, plugins.load("backends", backend), print)
     assert told.value.exit_code == 254
@@ -324,7 +324,7 @@ def test_what_a_backend_can_never_do_is_refused_before_anything_is_made(nemesis,
 
 def test_all_leaves_out_what_a_backend_can_never_do():
     system, said = MiniMQ(), []
-    experiment = resolved({"nemesis": "all", "time_limit_s": 2000.0}, system.resolve({}), 1)
+    experiment = resolve_experiment({"nemesis": "all", "time_limit_s": 2000.0}, system.resolve({}), 1)
     plan = plan_of(experiment, system, plugins.load("backends", "ssh"), said.append)
     assert {row.fault for row in plan} == OF_ALL - {"disconnect"}
     assert any("all leaves out every disconnect here: commands come by the network" in line for line in said)

@@ -7,7 +7,7 @@ from pathlib import Path
 import paramiko
 import pytest
 
-from chaos.backend_choice import chosen
+from chaos.backend_choice import choose_backend
 from chaos.core.errors import DeployError, UsageError
 from cluster.agent import ssh_exec
 from cluster.host import ControlLink
@@ -155,8 +155,8 @@ def test_nodes_need_addresses_of_their_own_and_a_jump_host_that_is_none_of_them(
 def test_options_go_to_the_backend_that_has_them(tmp_path: Path):
     (tmp_path / "nodes").write_text("n1\n")
     options = {"nodes_file": str(tmp_path / "nodes"), "port": 2222}
-    backend, why = chosen("auto", options)
+    backend, why = choose_backend("auto", options)
     assert (backend.name, why) == ("ssh", " (auto: --nodes-file names its hosts)")
     assert len(backend._machines) == 1
     with pytest.raises(UsageError, match="--backend netns has no --nodes-file; it belongs to --backend ssh"):
-        chosen("netns", options)
+        choose_backend("netns", options)

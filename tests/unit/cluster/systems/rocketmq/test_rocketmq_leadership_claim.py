@@ -9,7 +9,7 @@ from chaos.core.client import Definite
 from chaos.core.clock import NS_PER_S, now_ns
 from cluster.systems.rocketmq.dledger import Member, parse_leader, parse_term
 from cluster.systems.rocketmq.dledger import Standing as Raft
-from cluster.systems.rocketmq.leadership_claim import Standing, parse_epochs, parse_role, standing
+from cluster.systems.rocketmq.leadership_claim import LeadershipClaim, fetch_claim, parse_epochs, parse_role
 from cluster.systems.rocketmq.protocol import Answer, ProtocolError, Request
 
 
@@ -40,7 +40,7 @@ MASTER, SLAVE = answer(masterAddress="198.18.0.11:10911"), answer()
 
 
 def ask(*args):
-    return asyncio.run(standing(*args))
+    return asyncio.run(fetch_claim(*args))
 
 
 def soon():
@@ -48,17 +48,17 @@ def soon():
 
 
 def test_a_classic_broker_is_master_in_the_one_epoch_there_is():
-    assert ask(Scripted(EXCHANGE_BROKER_HA_INFO=[MASTER]), soon(), "master-slave") == Standing(True, 1)
-    assert ask(Scripted(EXCHANGE_BROKER_HA_INFO=[SLAVE]), soon(), "master-slave") == Standing(False, None)
+    assert ask(Scripted(EXCHANGE_BROKER_HA_INFO=[MASTER]), soon(), "master-slave") == LeadershipClaim(True, 1)
+    assert ask(Scripted(EXCHANGE_BROKER_HA_INFO=[SLAVE]), soon(), "master-slave") == LeadershipClaim(False, None)
 
 
 @pytest.mark.parametrize(
     ("role", "leads", "found"),
     [
-        (MASTER, "b1", Standing(True, 3, "b1")),
-        (SLAVE, "b1", Standing(False, 3, "b1")),  # elected, and not yet up to what was agreed on
-        (MASTER, "b2", Standing(False, 3, "b2")),  # replaced, and not yet told
-        (SLAVE, None, Standing(False, 3, None)),
+        (MASTER, "b1", LeadershipClaim(True, 3, "b1")),
+        (SLAVE, "b1", LeadershipClaim(False, 3, "b1")),  # elected, and not yet up to what was agreed on
+        (MASTER, "b2", LeadershipClaim(False, 3, "b2")),  # replaced, and not yet told
+        (SLAVE, None, LeadershipClaim(False, 3, None)),
     ],
 )
 def test_a_dledger_broker_is_master_once_it_leads_and_serves(role, leads, found):

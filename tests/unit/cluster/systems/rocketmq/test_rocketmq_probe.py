@@ -10,7 +10,7 @@ from cluster.systems._shared.routing import Route, Served
 from cluster.systems.rocketmq.dledger import parse_term
 from cluster.systems.rocketmq.group import Group, parse_connected, parse_group
 from cluster.systems.rocketmq.launch import subjects
-from cluster.systems.rocketmq.leadership_claim import Standing
+from cluster.systems.rocketmq.leadership_claim import LeadershipClaim
 from cluster.systems.rocketmq.probe import of_broker, of_controller
 from cluster.systems.rocketmq.protocol import Answer, ProtocolError
 from cluster.systems.rocketmq.route import parse
@@ -79,10 +79,10 @@ def test_term_in_the_refusal(body, term):
 @pytest.mark.parametrize(
     ("broker", "members", "claims"),
     [
-        (Standing(True, 5), None, (Claim(subject="g0", leader="b1", epoch=5),)),
-        (Standing(True, 1), ("b1", "b2"), (Claim(subject="g0", leader="b1", epoch=1, members=("b1", "b2")),)),
-        (Standing(False, 5), None, ()),
-        (Standing(False, 5, "b2"), None, (Claim(subject="g0", leader="b2"),)),
+        (LeadershipClaim(True, 5), None, (Claim(subject="g0", leader="b1", epoch=5),)),
+        (LeadershipClaim(True, 1), ("b1", "b2"), (Claim(subject="g0", leader="b1", epoch=1, members=("b1", "b2")),)),
+        (LeadershipClaim(False, 5), None, ()),
+        (LeadershipClaim(False, 5, "b2"), None, (Claim(subject="g0", leader="b2"),)),
     ],
     ids=["master", "classic master", "slave", "slave that knows its leader"],
 )

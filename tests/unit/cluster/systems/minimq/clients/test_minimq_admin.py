@@ -64,14 +64,14 @@ def config_of(name, **given):
 
 def test_a_node_says_every_setting_that_may_be_changed(address, tmp_path):
     config = config_of("b1", lagMax="3", flush="async")
-    with node(address, lambda call: frame(Back(call.number, node_config.told(config)))):
+    with node(address, lambda call: frame(Back(call.number, node_config.reported_settings(config)))):
         said = admin_of(address, tmp_path).settings_of("b1")
     assert (said["broker.lagMax"], said["broker.flush"]) == ("3", "async")
     assert set(SYSTEM.changeable("broker")) <= said.keys()
 
 
 def test_a_controller_says_its_own():
-    said = settings.in_effect("controller", node_config.told(config_of("c1")))
+    said = settings.in_effect("controller", node_config.reported_settings(config_of("c1")))
     assert set(SYSTEM.changeable("controller")) <= said.keys()
     assert not set(SYSTEM.changeable("controller")) & set(SYSTEM.changeable("broker"))
 
