@@ -15,7 +15,7 @@ from pathlib import Path
 from repository import ROOT
 
 DEADLINE_S = 180
-SHOW = "\x18"  # Ctrl-X: the shell writes the line to the pipe, and clears it
+SHOW = "\x0f"  # Ctrl-O: the shell writes the line to the pipe, and clears it
 READY = "ready"
 
 ARGV = {
@@ -25,21 +25,21 @@ ARGV = {
 }
 BEGIN = {
     "bash": r"""
-bind -x '"\C-x": printf "%s\n" "$READLINE_LINE" > "$LINES_PIPE"; READLINE_LINE='
+bind -x '"\C-o": printf "%s\n" "$READLINE_LINE" > "$LINES_PIPE"; READLINE_LINE='
 source <(chaos completion bash)
 """,
     "zsh": r"""
 autoload -Uz compinit && compinit -u -d "$HOME/.zcompdump"
 show_line() { print -r -- "$BUFFER" > "$LINES_PIPE"; BUFFER= }
-zle -N show_line && bindkey '^X' show_line
+zle -N show_line && bindkey '^O' show_line
 source <(chaos completion zsh)
 """,
     "fish": r"""
-bind \cx 'commandline > $LINES_PIPE; commandline ""'
+bind \co 'commandline > $LINES_PIPE; commandline ""'
 chaos completion fish > $HOME/.config/fish/completions/chaos.fish
 """,
 }
-"""What each reads first: what Ctrl-X does, and our script as docs/guide/terminal.md says."""
+"""What each reads first: what Ctrl-O does, and our script as docs/guide/terminal.md says."""
 
 
 class Shell:
