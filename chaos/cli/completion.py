@@ -45,6 +45,11 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
 _ZSH: Final = """\
 #compdef %(prog_name)s
 
+%(complete_func)s_paths() {
+    [[ $PREFIX == -*=* ]] && compset -P 1 '*='
+    _path_files "$@"
+}
+
 %(complete_func)s() {
     local -a plain described open open_described response
     local type key descr
@@ -52,8 +57,8 @@ _ZSH: Final = """\
         %(complete_var)s=zsh_complete ${~words[1]} 2> /dev/null)}")
     for type key descr in ${response}; do
         case $type in
-            dir) _path_files -/ ;;
-            file) _path_files -f ;;
+            dir) %(complete_func)s_paths -/ ;;
+            file) %(complete_func)s_paths -f ;;
             open) if [[ $descr == _ ]]; then open+=("$key"); else open_described+=("$key":"$descr"); fi ;;
             plain) if [[ $descr == _ ]]; then plain+=("$key"); else described+=("$key":"$descr"); fi ;;
         esac
@@ -80,9 +85,9 @@ function %(complete_func)s
         set -l parts (string split --max 1 "," -- $line)
         switch $parts[1]
             case dir
-                __fish_complete_directories $parts[2]
+                __fish_complete_directories
             case file
-                __fish_complete_path $parts[2]
+                complete --do-complete "'' "(commandline -ct | string collect --allow-empty)
             case plain open
                 echo $parts[2]
         end

@@ -1,12 +1,8 @@
-"""Tab completion: what is offered where, the protocol of each shell's script, and bash itself with its keys pressed."""
+"""Tab completion: what is offered where, and the protocol of each shell's script. test_shells.py drives the shells."""
 
 import os
-import pty
-import select
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -181,61 +177,3 @@ def test_the_script_of_a_shell_asks_for_it(shell: str) -> None:
     assert f"_CHAOS_COMPLETE={shell}_complete" in done.stdout
     assert "COMP_WORDS=" in done.stdout
     assert "%(" not in done.stdout
-
-
-class Bash:
-    """A bash on a terminal of its own, whose keys are pressed; there ``chaos`` shows the words that it is given."""
-
-    def __init__(self, home: Path) -> None:
-        script = home / "chaos"
-        script.write_text(f'#!/bin/sh\nexec env PYTHONPATH="{ROOT}" {sys.executable} -m chaos "$@"\n')
-        script.chmod(0o755)
-        path = f"{home}:{os.environ['PATH']}"
-        env = {"PATH": path, "HOME": str(home), "TERM": "dumb", "PS1": "> ", "INPUTRC": "/dev/null", "COLUMNS": "300"}
-        self._terminal, theirs = pty.openpty()
-        argv = ["bash", "--norc", "--noprofile", "-i"]
-        self._process = subprocess.Popen(
-            argv, stdin=theirs, stdout=theirs, stderr=theirs, env=env, cwd=home, start_new_session=True
-        )
-        os.close(theirs)
-        self.type("source <(chaos completion bash); chaos() { printf '<%s>' \"$@\"; }; echo rea''dy\n", "ready\r\n")
-
-    def type(self, keys: str, until: str) -> str:
-        """Press keys and wait until the terminal shows a text behind them; what it shows then."""
-        os.write(self._terminal, keys.encode())
-        shown, end = "", time.monotonic() + 60
-        while until not in shown:
-            assert time.monotonic() < end, f"{keys!r} gives {shown!r}, not {until!r}"
-            if select.select([self._terminal], [], [], 0.1)[0]:
-                shown += os.read(self._terminal, 65536).decode()
-        return shown
-
-    def close(self) -> None:
-        self._process.kill()
-        self._process.wait()
-        os.close(self._terminal)
-
-
-@pytest.fixture(scope="module")
-def bash(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bash]:
-    home = tmp_path_factory.mktemp("home")
-    (home / "run.yaml").write_text("rate: 5\n")
-    made = Bash(home)
-    yield made
-    made.close()
-
-
-@pytest.mark.parametrize(
-    ("typed", "becomes"),
-    [
-        ("chaos compl", "<completion>"),
-        ("chaos run --nemesis random-loss:", "<random-loss:probability=>"),
-        ("chaos run --nemesis leader-syscall-delay:call=write+fd", "<leader-syscall-delay:call=write+fdatasync>"),
-        ("chaos run --nemesis noop,random-kill@con", "<noop,random-kill@controller>"),
-        ("chaos run --set minInSync", "<minInSyncReplicas=>"),
-        ("chaos run --set=bug=forget-v", "<--set=bug=forget-vote>"),
-        ("chaos run -d run.y", "<run.yaml>"),
-    ],
-)
-def test_bash_completes_what_is_typed(bash: Bash, typed: str, becomes: str) -> None:
-    bash.type(f"{typed}\t\n", becomes)
