@@ -150,8 +150,8 @@ def test_a_check_that_does_not_load_is_listed_with_its_error_and_harms_nobody(en
 def test_executors_are_brought_the_check(tmp_path):
     installed(tmp_path / "site", "odd_offsets", "odd = odd_offsets:OddCheck", ODD)
     code = (
-        "from pathlib import Path; from zipfile import ZipFile; from spark_checkers.shipping import packed;"
-        f"print(sorted(name for name in ZipFile(packed(Path({str(tmp_path)!r})).path).namelist() if 'odd' in name))"
+        "from pathlib import Path; from zipfile import ZipFile; from spark_checkers.shipping import pack_archive;"
+        f"print(sorted(name for name in ZipFile(pack_archive(Path({str(tmp_path)!r})).path).namelist() if 'odd' in name))"
     )
     env = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=60, check=True)
