@@ -34,7 +34,7 @@ class Reporter(Protocol):
         ...
 
 
-@plugins.kept
+@plugins.cache_by_plugins
 def _loaded() -> tuple[dict[str, Reporter], dict[str, str]]:
     """The reporters by name, and of those that cannot be used why."""
     found: dict[str, Reporter] = {}

@@ -65,7 +65,7 @@ class _Watch:
     def __init__(self, context: Any, group: str, limits_s: Sequence[float], done_before: int, of: int) -> None:
         self._context, self._group, self._limits_s = context, group, limits_s
         self._done_before, self._of = done_before, of
-        self._told = progress.heard()
+        self._told = progress.current_listener()
         self._over = threading.Event()
         self._seen_at = self._began = time.monotonic()
         self.stopped: dict[int, tuple[range, float]] = {}

@@ -46,7 +46,7 @@ def _files() -> list[tuple[str, Path]]:
     home, of_msgspec = Path(__file__).resolve().parent.parent, Path(msgspec.__file__).resolve().parent
     files = [(path.relative_to(home).as_posix(), path) for name in PACKAGES for path in (home / name).rglob("*")]
     for group in plugins.JUDGING:
-        for name in plugins.foreign(group):
+        for name in plugins.foreign_names(group):
             files += _of_plugin(plugins.place_of(group, name))
     files += [
         (f"{_COMPILED}/msgspec/{path.relative_to(of_msgspec).as_posix()}", path) for path in of_msgspec.rglob("*")

@@ -30,7 +30,7 @@ def exit_code(valid: Valid, *, interrupted: bool = False, broke: int | None = No
     return broke or (INTERRUPTED if interrupted else code)
 
 
-def merged(answers: Iterable[Valid]) -> Valid:
+def worst_of(answers: Iterable[Valid]) -> Valid:
     """The worst of the answers; true for none."""
     seen = list(answers)
     if any(answer is False for answer in seen):

@@ -22,7 +22,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from chaos.formats.kafka import KafkaHistory
-from chaos.formats.kafka_columns import NONE, Ints, KafkaColumns, Mops, Ops, numbered
+from chaos.formats.kafka_columns import NONE, Ints, KafkaColumns, Mops, Ops, number_by_appearance
 
 BUCKETS: Final = 16
 """Groups of logs: what is judged at a time at most, and what a file is read for."""
@@ -84,7 +84,7 @@ def save(history: KafkaHistory, folder: Path) -> Part:
     Raises:
         OSError: it cannot be written.
     """
-    columns = numbered(history.columns)
+    columns = number_by_appearance(history.columns)
     ops, mops = columns.ops, columns.mops
     buckets = np.array([*map(bucket_of, columns.keys), 0], dtype=np.uint8)[mops.key]  # without a key: the last, 0
     order = np.argsort(buckets, kind="stable")

@@ -26,7 +26,7 @@ from chaos.formats.kafka_columns import (
     Mops,
     Ops,
     Typed,
-    interned,
+    interned_number,
 )
 from chaos.formats.records import Event
 
@@ -142,7 +142,7 @@ class Rows:
             return NONE
         if type(value) is int and INTERNED <= value < _LIMIT:
             return value
-        return interned(self.values.setdefault((type(value), value), len(self.values)))
+        return interned_number(self.values.setdefault((type(value), value), len(self.values)))
 
     def columns(self) -> KafkaColumns:
         """What was added."""

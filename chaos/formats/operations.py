@@ -71,7 +71,9 @@ class Operations(msgspec.Struct, kw_only=True):
     failed_cas_observes: bool = False
 
 
-def paired(path: Place, events: Iterable[Event], *, independent: bool = False) -> tuple[list[Operation], list[Event]]:
+def pair_events(
+    path: Place, events: Iterable[Event], *, independent: bool = False
+) -> tuple[list[Operation], list[Event]]:
     """Operations of clients by process, and the records of others.
 
     Real time is the order of the records' index (of the file, where indices are equal), or their position if any lacks

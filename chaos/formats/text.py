@@ -48,7 +48,7 @@ def spans(total: int, size: int) -> list[tuple[int, int]]:
     return list(pairwise([*range(0, total, size), total]))
 
 
-def aligned(path: Place, lo: int, hi: int) -> tuple[int, int]:
+def align(path: Place, lo: int, hi: int) -> tuple[int, int]:
     """The lines that begin within a byte range, as a byte range: what many ranges share nobody reads twice."""
     total = path.stat().st_size
     with path.open("rb") as file:
@@ -69,7 +69,7 @@ def aligned(path: Place, lo: int, hi: int) -> tuple[int, int]:
 
 def chunks(path: Place, size: int = 64 << 20) -> list[tuple[int, int]]:
     """Byte ranges of about ``size`` bytes that end at line ends; together the whole file."""
-    return [(lo, hi) for lo, hi in (aligned(path, *span) for span in spans(path.stat().st_size, size)) if lo < hi]
+    return [(lo, hi) for lo, hi in (align(path, *span) for span in spans(path.stat().st_size, size)) if lo < hi]
 
 
 def lines_before(path: Place, at: int) -> int:

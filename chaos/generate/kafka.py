@@ -16,7 +16,7 @@ from chaos.core.errors import UsageError
 from chaos.generate.generator import HistorySpec
 from chaos.generate.kafka_lines import Lines, Message, Mops, Poll, Send
 from chaos.generate.kafka_stories import LONGEST, PLANTED, STORIES, UNSEEN
-from chaos.generate.record_lines import RecordLines, said, write_file
+from chaos.generate.record_lines import RecordLines, describe_file, write_file
 
 CLIENTS: Final = 10
 MOST_POLLED: Final = 20
@@ -255,7 +255,7 @@ class KafkaGenerator:
     def write(self, spec: HistorySpec, output: Path) -> str:
         """Write a file."""
         wish = Wish(ops=spec.ops, keys=spec.keys, seed=spec.seed, anomalies=spec.anomalies, **dict(spec.options))
-        return said(spec.ops, write(wish, output))
+        return describe_file(spec.ops, write(wish, output))
 
 
 GENERATOR: Final = KafkaGenerator()

@@ -279,6 +279,6 @@ def serve(child: Child) -> None:
     asyncio.run(speak(child, sys.stdin, 1, log_to, os.getpid()))
 
 
-def answered(error: str | None) -> Answer:
+def answer_of(error: str | None) -> Answer:
     """An ``Answer``: empty for yes."""
     return Answer(text=error or "")

@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from chaos.core.client import Client, settled
+from chaos.core.client import Client, invoke_in_time
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.op import Completion, Invocation, Type
 from chaos.core.time_limit import until
@@ -29,12 +29,12 @@ LEAST_NS: Final = 200_000_000
 BUSY: Final = "its producer was busy until the deadline"
 
 
-async def repeated(client: Client, op: Invocation) -> Completion:
+async def send_until_ok(client: Client, op: Invocation) -> Completion:
     """Attempt an idempotent send until it is ok or its deadline comes."""
     unknown: Completion | None = None
     while True:
         attempt_deadline_ns = min(op.deadline_ns, now_ns() + ATTEMPT_NS)
-        done = await settled(client, msgspec.structs.replace(op, deadline_ns=attempt_deadline_ns))
+        done = await invoke_in_time(client, msgspec.structs.replace(op, deadline_ns=attempt_deadline_ns))
         if done.type is Type.OK:
             return done
         if done.type is Type.INFO:
@@ -70,7 +70,7 @@ class ProducerQueue:
             return done
         try:
             stamped = self._stamped(op)
-            done = await repeated(client, stamped)
+            done = await send_until_ok(client, stamped)
             self._learn(stamped, done)
         finally:
             lock.release()

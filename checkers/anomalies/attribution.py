@@ -12,7 +12,7 @@ import msgspec
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
-from chaos.core.name_lists import listed
+from chaos.core.name_lists import join_names
 from chaos.core.op import Type
 from chaos.core.verdict import Example
 from chaos.models.log.words import F
@@ -94,7 +94,7 @@ def newer_leader(context: Context, node: str, at_ns: int, subject: str | None) -
 def fault_name(fault: FaultSpan, *, whom: bool = True) -> str:
     """``fault 2 (leader-kill on b1)``."""
     more = f" and {len(fault.targets) - _SHOWN} more" if len(fault.targets) > _SHOWN else ""
-    shown = listed(fault.targets) if not more else ", ".join(fault.targets[:_SHOWN]) + more
+    shown = join_names(fault.targets) if not more else ", ".join(fault.targets[:_SHOWN]) + more
     return f"fault {fault.id} ({fault.name}{f' on {shown}' if whom and fault.targets else ''})"
 
 

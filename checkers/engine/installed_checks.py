@@ -28,14 +28,14 @@ FIGURES: Final = (
 """The curves and the figures of a run, which decide nothing."""
 
 
-@plugins.kept
+@plugins.cache_by_plugins
 def instance(place: str) -> Any:
     """The one object of a class: ``module:Class``."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)()
 
 
-@plugins.kept
+@plugins.cache_by_plugins
 def _loaded() -> tuple[dict[str, Check[Any]], dict[str, str]]:
     """The checks by name, and of those that cannot be used why."""
     found: dict[str, Check[Any]] = {}

@@ -43,7 +43,7 @@ class Words(NamedTuple):
         return f"{number} {self.change}{'' if number == 1 else 's'}"
 
 
-@plugins.kept
+@plugins.cache_by_plugins
 def _of_model(name: str) -> Words:
     model = model_named(name)
     functions = {int(word): (word.word, function) for word, function in model.functions.items()}

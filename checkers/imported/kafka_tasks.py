@@ -227,7 +227,7 @@ def conclude(
     if edges:
         again = _merged(edges, 0)
         summary.ww, summary.wr = again.ww, again.wr
-    history = kafka_format.joined([kafka_parts.load(one.part) for one in parts])  # figures ask for every message
+    history = kafka_format.join_parts([kafka_parts.load(one.part) for one in parts])  # figures ask for every message
     verdict = check.conclude(
         summary,
         Records(history.columns, _whole(paired).partner),

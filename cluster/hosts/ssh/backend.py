@@ -26,7 +26,7 @@ from typing import Final, NamedTuple, TypeVar
 from chaos.core.clock import now_ns
 from chaos.core.errors import ChaosError, DeployError, UsageError
 from chaos.core.events import CLOCK_SKEW, Note
-from chaos.core.name_lists import listed
+from chaos.core.name_lists import join_names
 from cluster.cleanup import run_records
 from cluster.host import Capability, Host, NodeSpec
 from cluster.hosts.addressing import CLIENT, names_of
@@ -287,7 +287,7 @@ class SshBackend:
         reached = {name: self._reached[name] for name in self._assigned}  # in this order, whoever answered first
         bases = {one.greeting.folder: name for name, one in reached.items()}
         if len(bases) > 1:
-            apart = listed([f"{base} on {name}" for base, name in bases.items()])
+            apart = join_names([f"{base} on {name}" for base, name in bases.items()])
             raise UsageError(f"artefacts must lie at one path everywhere, but homes differ: {apart}; use one user")
         login = next(iter(bases))
         folder = f"{login}/{FOLDER}/artefacts"
