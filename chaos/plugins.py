@@ -2,8 +2,8 @@
 
 Packages bring them through entry points; a test may offer one of its own process (``offered``).
 
-A name is loaded only when it is asked for, so ``--help`` stays fast and a broken plugin harms nobody
-else. The module refuses to guess: an unknown name is an error with the nearest known one.
+A name is loaded only when it is asked for, so ``--help`` stays fast and a broken plugin harms nobody else. An unknown
+name is an error with the nearest known one.
 """
 
 import difflib

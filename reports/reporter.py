@@ -1,7 +1,7 @@
 """What writes a file about a run: the page, JUnit's XML, and whatever an installed package adds.
 
 Reporters are found by name in the entry-point group ``chaos.reporters``, the built-in ones too. Each is a pure function
-of what a run folder holds; here their files are written, whole or not at all. The module refuses to judge.
+of what a run folder holds; here their files are written, whole or not at all. Does not judge.
 """
 
 import os

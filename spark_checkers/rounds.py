@@ -1,9 +1,8 @@
 """Tasks performed on Spark, each at most three times, in rounds: what broke or got lost is tried again in the next.
 
 Spark repeats a slice when the Python worker or the executor that ran it ended; a repeated slice performs nothing, it
-only says that its tasks were lost, so no task can take a job, and with it the answers of all others, down. What
-never ends is ended here: a task beyond its limit, a job whose executors are gone. The module refuses to interpret
-an answer.
+only says that its tasks were lost, so no task can take a job, and with it the answers of all others, down. What never
+ends is ended here: a task beyond its limit, a job whose executors are gone. Does not interpret an answer.
 """
 
 import itertools

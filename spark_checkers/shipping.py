@@ -1,8 +1,8 @@
 """What executors lack, brought to them: our packages, checks, models, and msgspec compiled for their Python.
 
-One archive, the same bytes for the same files, which Spark hands to every executor and unpacks there: what is
-compiled cannot be imported from a zip. The module refuses to ship what PySpark itself needs there (numpy, pandas,
-pyarrow) and what is larger than all the rest (scipy); ``lacking`` says who lacks it, with the command that helps.
+One archive, the same bytes for the same files, which Spark hands to every executor and unpacks there: what is compiled
+cannot be imported from a zip. Does not ship what PySpark itself needs there (numpy, pandas, pyarrow) or what is larger
+than all the rest (scipy); ``lacking`` says who lacks it, with the command that helps.
 """
 
 import hashlib

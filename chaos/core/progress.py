@@ -1,7 +1,6 @@
 """How far a long piece of work got: engines tell, whoever wants to show it listens.
 
-A listener belongs to the context that set it, so that no engine hands one through its calls. The module refuses to
-print, and to know what is being done.
+A listener belongs to the context that set it, so that no engine hands one through its calls. Does not print.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,8 +1,7 @@
 """YAML whose every word has a line, so that an error can name it.
 
 Only composed YAML knows its lines, so files are walked as nodes: a key that stands twice is refused, a key that nobody
-knows is refused with a guess, and a value of the wrong type is refused where it stands. The module refuses to know
-what the keys mean.
+knows is refused with a guess, and a value of the wrong type is refused where it stands.
 """
 
 import difflib

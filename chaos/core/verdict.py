@@ -1,7 +1,7 @@
 """Three answers, with a reason: the shape of ``results.json``.
 
-``valid`` is true, false or "unknown". False beats unknown beats true. An unknown always says why.
-The module refuses to find anything; it only says how findings are written down and combined.
+``valid`` is true, false or "unknown". False beats unknown beats true. An unknown always says why. Does not find
+anything; it only says how findings are written down and combined.
 """
 
 from collections.abc import Iterable

@@ -3,7 +3,7 @@
 A record is a map (``#jepsen.history.Op`` or plain) or a tuple ``[process type f value]``; records stand one a line,
 spread over lines, or in one vector. ``:index`` and ``:time`` may be missing. In JSON the keywords are strings.
 
-The module refuses to judge. Conventions are Jepsen's: a read of nil says nothing, a failed operation never happened.
+Conventions are Jepsen's: a read of nil says nothing, a failed operation never happened.
 """
 
 from bisect import bisect_left

@@ -1,7 +1,7 @@
 """What JSON's tokens hide: whether quotes, colons and commas stand where they belong.
 
-To ``tokens`` they are blanks, so that JSON and EDN have the same tokens. Here the lines are found in which they
-are anything but the punctuation of valid JSON whose strings are single words. The module refuses to mend any of it.
+To ``tokens`` they are blanks, so that JSON and EDN have the same tokens. Here the lines are found in which they are
+anything but the punctuation of valid JSON whose strings are single words. Does not mend any of it.
 """
 
 from typing import Final

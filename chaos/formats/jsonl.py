@@ -5,7 +5,7 @@
 one order; ``complete`` may be missing or null where nobody knows the end. ``value`` is what was asked for and what came
 back; a line that tells them apart has ``output`` as well. Anything else is in ``Operation.extra``.
 
-The module refuses to pair: a line is an operation.
+Does not pair: a line is an operation.
 """
 
 from typing import Any, Final

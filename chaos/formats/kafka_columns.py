@@ -5,7 +5,7 @@ paired (``partners`` finds the pairs). ``mops`` has one row per message or key t
 of the record's text; rows of one record are neighbours. A poll that returned three messages of two keys is three rows.
 Columns are NumPy arrays, so two chunks of a file are one history after ``concatenate``.
 
-The module refuses to interpret: an answer that is strange (a nil offset, a value nobody sent) is a row like any other.
+Does not interpret: a strange answer (a nil offset, a value that was never sent) is a row like any other.
 """
 
 from collections.abc import Hashable, Sequence

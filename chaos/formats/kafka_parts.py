@@ -5,7 +5,7 @@ bucket of its key, in every part, so that one log can be judged without the othe
 records. What is said of a part is small. Files have names of their own at every writing: what a task that was given up
 still writes, nobody reads.
 
-The module refuses to judge, and to tidy up: the folder belongs to who made it.
+Does not remove the folder: it belongs to the caller.
 """
 
 import pickle

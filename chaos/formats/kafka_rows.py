@@ -4,7 +4,7 @@ What a record's value may be: for send, poll and txn a vector of ``[:send k v]``
 and ``[:poll {k [[offset v] …]}]``; for assign and subscribe a vector of keys; for anything else it is not looked at.
 nil is an empty value. Keys and values are whatever the history has, offsets integers of 64 bits or nil.
 
-The module refuses to skip what it does not understand: such a record is an error that names its line.
+Does not skip what it does not understand: such a record is an error that names its line.
 """
 
 from collections.abc import Iterable, Sequence

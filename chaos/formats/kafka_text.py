@@ -4,8 +4,8 @@ Where a token (``tokens``) stands follows from the depth of its brackets; a line
 *all* accounted for by the shapes that such histories have: one map of keywords to words, whose ``:value`` holds keys,
 ``[:send k v]``, ``[:send k [o v]]``, ``[:poll]`` and ``[:poll {k [[o v] …]}]``, with integers of 64 bits and nil.
 
-The module refuses every other line: it names them, and the general reader reads those. So it never needs to be
-lenient, and what it takes means what the general reader would have read.
+Does not read any other line: it names them, and the general reader reads those. So it never needs to be lenient, and
+what it takes means what the general reader would have read.
 """
 
 from dataclasses import dataclass

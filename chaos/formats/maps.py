@@ -1,8 +1,8 @@
 """Lines of text as records: maps of a few known members, found many at once.
 
 ``maps`` takes the lines that are one map of words, whose ``value`` may be more than a word; ``integers_of`` and
-``words_of`` read members. The module refuses, by line, what it does not know beyond doubt: that is for the general
-reader.
+``words_of`` read members. Does not read a line that may mean something else: it names the line, and the general reader
+reads it.
 """
 
 from dataclasses import dataclass

@@ -4,7 +4,7 @@ One ``Operation`` is an invocation with its completion. Its place in real time i
 index of Jepsen's records, the line of a log, instants of a file that has such): a before b iff
 ``a.complete < b.invoke``; at equal numbers invocations come first. Nothing else is comparable between two histories.
 
-The module refuses to know what an operation means: ``f`` is a word, values are values.
+Does not know what an operation means: ``f`` is a word, values are values.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence

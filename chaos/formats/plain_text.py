@@ -1,7 +1,7 @@
 """Records of registers, counters, queues and the like from text, many lines at once.
 
 A line is taken if its members are Jepsen's usual ones and nothing else, and its value is nil, an integer of 64 bits,
-``[a b]`` or ``[k [a b]]`` of these. The module refuses all others, by line: they are for the general reader, and what
+``[a b]`` or ``[k [a b]]`` of these. Does not read other lines: it names them, and the general reader reads them. What
 is taken means what that would have read.
 """
 

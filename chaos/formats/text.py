@@ -4,7 +4,7 @@ Two ways to cut. *Lines*: every record is a line of the file, so that any byte r
 read alone (``chunks``): by threads, processes or machines. *Forms*: records lie in one vector or spread over lines;
 brackets are counted from the beginning, and each record is rewritten onto a line of its own.
 
-The module refuses to read records: it knows brackets, strings and line ends, nothing else.
+Does not read records: it knows brackets, strings and line ends, nothing else.
 """
 
 import re

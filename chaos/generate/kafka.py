@@ -2,7 +2,7 @@
 
 Ten clients take turns: in each round all invoke, all take effect one after the other, all are answered. Every log has
 one consumer among them, which polls on until it has everything, so a history of any length is written in the memory of
-what was sent and not polled yet. The module refuses to look at what it wrote.
+what was sent and not polled yet.
 """
 
 import random

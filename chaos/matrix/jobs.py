@@ -1,6 +1,6 @@
 """What to do next, and what a finished run says: decisions about jobs and rows, without a process.
 
-The module refuses to start anything: ``chaos.matrix.run_jobs`` does.
+Does not start anything: ``chaos.matrix.run_jobs`` does.
 """
 
 from collections.abc import Mapping, Sequence

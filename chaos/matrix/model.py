@@ -1,7 +1,7 @@
 """A matrix and its jobs: the cross product of axes over a base, less what is excluded, each so and so often.
 
 Everything here is a pure function of the file: which jobs there are, their seeds, and what shrinking makes of their
-times. The module refuses to read files and to run.
+times. Does not read files and does not run.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """A matrix file: its keys, its axes, and the shipped ones by name.
 
-The options in it are those of ``chaos run`` and are read by the same loader, with the same errors. The module refuses
-to expand: ``chaos.matrix.model`` does.
+The options in it are those of ``chaos run`` and are read by the same loader, with the same errors. Does not expand:
+``chaos.matrix.model`` does.
 """
 
 from importlib.resources import files

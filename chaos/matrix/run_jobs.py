@@ -1,7 +1,7 @@
 """Runs a matrix: one job after the other, each stored before the next begins, and the pages made anew each time.
 
 What is on the disk is the only state, so a matrix that was cut off goes on where it was: jobs without a row are done,
-what a cut-off run left behind is removed. The module refuses to change a verdict, and to try an invalid run again.
+what a cut-off run left behind is removed. Does not change a verdict, and does not try an invalid run again.
 """
 
 import fcntl

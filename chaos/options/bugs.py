@@ -1,6 +1,6 @@
 """The bugs that systems carry as switches: one by its name, all for a list, and what one means for a run.
 
-What a bug declares are defaults of ``chaos run``: whatever somebody gives wins. The module refuses to know any bug.
+What a bug declares are defaults of ``chaos run``: whatever somebody gives wins.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,8 @@
 """A run's options from a YAML file: the same names as on the command line, each value with the line it stands in.
 
 A key is a field of ``Experiment`` (as ``config.yaml`` of a run folder has it) or the long option without its dashes;
-``settings:`` holds the system's, ``bug:`` one of its bugs. Paths are taken as on the command line. The module refuses
-to guess: what nobody knows, what stands twice and what is of the wrong type is an error with file and line.
+``settings:`` holds the system's, ``bug:`` one of its bugs. Paths are taken as on the command line. Does not guess: an
+unknown word, a word that stands twice and a value of the wrong type are errors with file and line.
 """
 
 from collections.abc import Callable, Iterable

@@ -1,6 +1,6 @@
 """The plan of a run: read from a file where one was named, else drawn for this system on these hosts; and its mix.
 
-The module refuses to draw (``nemesis.plan.plan`` does) and to begin anything.
+Does not draw (``nemesis.plan.plan`` does) and does not begin anything.
 """
 
 from collections.abc import Callable, Mapping, Sequence

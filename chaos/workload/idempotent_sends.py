@@ -1,9 +1,8 @@
 """Idempotent sends: one operation is attempted until it is answered, one at a time per producer.
 
-A client makes one attempt per call, also here. What is repeated is the call, under the same producer and
-number, until an answer says ok or the operation's deadline comes; then it is ``info`` if any attempt may
-have been taken, else ``fail``. The module refuses to know how producers number their messages: the
-workload does.
+A client makes one attempt per call, also here. What is repeated is the call, under the same producer and number, until
+an answer says ok or the operation's deadline comes; then it is ``info`` if any attempt may have been taken, else
+``fail``. Does not number messages: the workload does.
 """
 
 import asyncio

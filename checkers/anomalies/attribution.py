@@ -1,9 +1,9 @@
 """Who did it, as what, and under or after which fault: the words that every check uses.
 
-A sentence about an anomaly names the node that answered, its role and epoch as the observers heard them, and
-one fault: the latest in force that hit this node, else the latest begun before; for messages that a node lost
-later the next one that hit it, unless the last one was nearer in time. The module refuses to
-claim a cause: a fault that is named came before, and no more is said.
+A sentence about an anomaly names the node that answered, its role and epoch as the observers heard them, and one fault:
+the latest in force that hit this node, else the latest begun before; for messages that a node lost later the next one
+that hit it, unless the last one was nearer in time. Does not claim a cause: a fault that is named came before, and no
+more is said.
 """
 
 from typing import Any, Final, NamedTuple

@@ -2,8 +2,8 @@
 
 Two nodes that lead in one epoch, or two sets under one number, cannot both have been decided by one order of decisions.
 Nodes of the group repeat what controllers decided, so the controllers are to be looked at first; that they contradict
-each other is said only where two of them were heard. The module refuses to judge: two leaders in one epoch are an
-anomaly of ``checkers.cluster.roles``.
+each other is said only where two of them were heard. Does not judge: two leaders in one epoch are an anomaly of
+``checkers.cluster.roles``.
 """
 
 from collections import defaultdict

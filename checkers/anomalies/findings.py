@@ -1,7 +1,7 @@
 """What kernels find, in a form that adds up: exact counts, few examples, the offset ranges touched.
 
-Ranges are how anomalies of one cause are brought together later (SEMANTICS 9). The module refuses to
-decide validity beyond the promises: that is the verdict's business.
+Ranges are how anomalies of one cause are brought together later (SEMANTICS 9). Does not decide validity beyond the
+promises: that is the verdict's business.
 """
 
 from collections.abc import Collection, Iterable, Mapping

@@ -3,8 +3,8 @@
 ``undelivered``: an acknowledged message that no pop returned, though pops came back empty at the end.
 ``never-redelivered``: one that was given, was acknowledged by nobody, and was not given again after its time.
 ``redelivered-after-ack``: one that was given again although its holder's ack had been answered ok in time.
-``early-redelivery``: one that was given to somebody while another had it for certain. The module refuses to judge
-what the bounds of time leave open.
+``early-redelivery``: one that was given to somebody while another had it for certain. Does not judge what the bounds of
+time leave open.
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """One cause, one headline (SEMANTICS 9), and the sentence that a broker engineer can act on.
 
-Anomalies are brought together by queue and offset range, the strongest first. The module refuses to change a verdict.
+Anomalies are brought together by queue and offset range, the strongest first. Does not change a verdict.
 """
 
 from collections import defaultdict

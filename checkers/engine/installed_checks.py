@@ -1,7 +1,7 @@
 """Every check by name, found through the entry points ``chaos.checks``, and which of them judge a run.
 
 The built-in ones come by the door that plugins use. A check that does not load harms no run that does not name it.
-Executors have no entry points: they are told where the checks are. The module refuses to judge.
+Executors have no entry points: they are told where the checks are.
 """
 
 from collections.abc import Collection, Mapping, Sequence

@@ -1,7 +1,7 @@
 """What the words of a run's model are to the checks that judge runs of any model.
 
 From the functions of the model, so that recovery, availability and traffic are judged alike of logs, registers and
-whatever comes. The module refuses to know any word.
+whatever comes.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """Kafka-style histories: read, judged, and told.
 
-The module refuses to decide what is an error; ``checkers.kafka`` does.
+Does not decide what is an error; ``checkers.kafka`` does.
 """
 
 from typing import Final

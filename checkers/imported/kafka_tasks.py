@@ -2,8 +2,7 @@
 
 One task pairs the records of all parts (``pair``), one for every group of logs judges these (``look``, ``examine``),
 one adds up and tells (``conclude``). What they give each other lies in the folder of the parts: tables as files of
-NumPy, which are mapped where they can be. The module refuses parts whose order is not that of their index
-(``is_in_order``).
+NumPy, which are mapped where they can be. Does not take parts whose order is not that of their index (``is_in_order``).
 """
 
 import pickle

@@ -1,6 +1,6 @@
 """Registers, sets, queues and the like: each key is an object, and each object has its answer.
 
-The module refuses to search by itself; ``checkers.objects`` does.
+Does not search by itself; ``checkers.objects`` does.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,4 @@
-"""Findings of imported histories in the shape of ``results.json``.
-
-The module refuses to judge.
-"""
+"""Findings of imported histories in the shape of ``results.json``."""
 
 from collections.abc import Collection, Mapping
 

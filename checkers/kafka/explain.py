@@ -1,6 +1,6 @@
 """What a case means, in the words of a broker engineer.
 
-One sentence a case; for cycles the edges with their reasons. The module refuses to judge: it tells what was found.
+One sentence a case; for cycles the edges with their reasons.
 """
 
 from collections.abc import Callable

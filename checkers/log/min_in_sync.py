@@ -1,9 +1,9 @@
 """No acknowledgement while fewer replicas were in sync than promised (SEMANTICS 16).
 
 Judged where nothing leaves a doubt. Either observers: the whole operation lies between two hearings of one unchanged
-SyncStateSet that is too small; a leader's word about its own set goes before a controller's, because the leader is
-who acknowledges. Or proven faults: over the whole operation so many replicas were away that too few could hold the
-message, whatever anybody says of a set. The module refuses to judge an acknowledgement beside a change of either.
+SyncStateSet that is too small; a leader's word about its own set goes before a controller's, because the leader is who
+acknowledges. Or proven faults: over the whole operation so many replicas were away that too few could hold the message,
+whatever anybody says of a set. Does not judge an acknowledgement beside a change of either.
 """
 
 from collections.abc import Iterator

@@ -1,10 +1,9 @@
 """Recovery time of each fault, per kind of operation and queue (SEMANTICS 18).
 
-An outage opens at the first of three operations in a row that were not ok (or of at least a second of
-such operations) and ends at the completion of the first of three in a row that were, so a single
-lucky operation ends nothing. It belongs to every fault whose time it touches; what was on its way when the
-next fault was injected touches that one alone. The module refuses to call no outage an RTO of 0, and prints the
-resolution beside each number.
+An outage opens at the first of three operations in a row that were not ok (or of at least a second of such operations)
+and ends at the completion of the first of three in a row that were, so a single lucky operation ends nothing. It
+belongs to every fault whose time it touches; what was on its way when the next fault was injected touches that one
+alone. Does not call no outage an RTO of 0, and prints the resolution beside each number.
 """
 
 from collections.abc import Iterator

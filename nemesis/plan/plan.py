@@ -1,8 +1,8 @@
 """The plan is data: when each fault comes, whom it draws, decided before anything happens.
 
-Rows are a pure function of the nemesis, the topology, the times and the seed, independent of anything
-observed, and are written as ``plan.jsonl`` before the start. The module refuses to look at a cluster:
-who is leader when a row's time comes is ``nemesis.plan.choose_targets``' business.
+Rows are a pure function of the nemesis, the topology, the times and the seed, independent of anything observed, and are
+written as ``plan.jsonl`` before the start. Does not look at a cluster: who is leader when a row's time comes is
+``nemesis.plan.choose_targets``' business.
 """
 
 import math

@@ -1,6 +1,6 @@
 """Puts ``ReportData`` together from the parts of a run folder.
 
-Pure. The module refuses to know how the data is shown; ``reports.page.html`` and ``reports.summary.terminal`` do that.
+Pure. How the data is shown is up to ``reports.page.html`` and ``reports.summary.terminal``.
 """
 
 import shlex

@@ -1,6 +1,6 @@
 """The fault table and what follows from it: recovery times and losses per fault and over the run.
 
-Pure. The module refuses to measure: outages and losses come from ``results.json``.
+Pure. Does not measure: outages and losses come from ``results.json``.
 """
 
 from collections.abc import Collection, Sequence

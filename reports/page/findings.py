@@ -1,6 +1,6 @@
 """The verdict as shown: its stamp, its check table, why something is unknown, and the anomalies.
 
-Pure. The module refuses to judge; where ``results.json`` is missing it says so.
+Pure. Does not judge; where ``results.json`` is missing it says so.
 """
 
 import shlex

@@ -1,6 +1,6 @@
 """The verdict on a history of another tool, as lines for the terminal, and its figures as an object for scripts.
 
-Pure. What a history does not say is left out of both, and both say why. The module refuses to measure.
+Pure. What a history does not say is left out of both, and both say why. Does not measure.
 """
 
 from typing import Any, Final

@@ -6,10 +6,10 @@ Use::
     with hosts_up(backend, "run-1", [NodeSpec(name="b1", role="broker")], Path("work")) as hosts:
         print(hosts["b1"].run("hostname", timeout_s=5).check().text)
 
-Load and observers run on the machine of the harness, which must reach the nodes' addresses. What a run makes
-on a machine lies below ``~/.chaos`` and is removed at the end; artefacts stay, by checksum, for the next run.
-A watchdog on each machine heals it when the harness falls silent. The module refuses to make machines, to
-install programs of the distribution, and to put two nodes on one machine, whose links could not be cut.
+Load and observers run on the machine of the harness, which must reach the nodes' addresses. What a run makes on a
+machine lies below ``~/.chaos`` and is removed at the end; artefacts stay, by checksum, for the next run. A watchdog on
+each machine heals it when the harness falls silent. Does not make machines or install programs of the distribution, and
+does not put two nodes on one machine, whose links could not be cut.
 """
 
 import os
