@@ -1,8 +1,8 @@
 """Runs a piece of work in a process of its own and says what it took: seconds, memory of the whole tree, its profile.
 
 Work is a function of a module of benchmarks/, named ``module:function``, that takes and gives what JSON can hold. A
-command is work too. Memory is the sum of the resident sets of the process and all below it, sampled ten times a
-second: what they share is counted for each of them. The module refuses to judge what it measured.
+command is work too. Memory is the sum of the resident sets of the process and all below it, sampled ten times a second:
+what they share is counted for each of them.
 """
 
 import cProfile

@@ -1,6 +1,6 @@
 """Porcupine beside us: a small Go program that judges the same histories, built in a temporary folder.
 
-The models are the usual ones of Porcupine's own tests. The module refuses to run where there is no ``go``.
+The models are the usual ones of Porcupine's own tests. Needs ``go``.
 """
 
 import json

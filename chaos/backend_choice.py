@@ -1,7 +1,7 @@
 """Which backend a run uses.
 
-``auto`` takes machines if the user names some, else network namespaces where a probe by doing passes, else a
-Docker engine. The module refuses to fall back in silence: the first line of a run names the backend and why.
+``auto`` takes machines if the user names some, else network namespaces where a probe by doing passes, else a Docker
+engine. The first line of a run names the backend and why it was chosen.
 """
 
 from collections.abc import Mapping

@@ -2,8 +2,8 @@
 
 Packages bring them through entry points; a test may offer one of its own process (``offered``).
 
-A name is loaded only when it is asked for, so ``--help`` stays fast and a broken plugin harms nobody
-else. The module refuses to guess: an unknown name is an error with the nearest known one.
+A name is loaded only when it is asked for, so ``--help`` stays fast and a broken plugin harms nobody else. An unknown
+name is an error with the nearest known one.
 """
 
 import difflib
@@ -58,7 +58,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def kept(made_of_plugins: Callable[P, T]) -> Callable[P, T]:
+def cache_by_plugins(made_of_plugins: Callable[P, T]) -> Callable[P, T]:
     """Keep what a function made of the plugins, as ``functools.cache`` does, until other ones are offered."""
     found = cache(made_of_plugins)
     _KEPT.append(found.cache_clear)
@@ -85,7 +85,7 @@ def offered(group: str, name: str, thing: Any) -> Iterator[None]:
         look_again()
 
 
-@kept
+@cache_by_plugins
 def _found(group: str) -> Mapping[str, EntryPoint | Offer]:
     points: dict[str, EntryPoint | Offer] = {}
     for point in (*entry_points(group=f"chaos.{group}"), *_OFFERS.get(group, ())):
@@ -119,7 +119,7 @@ def distributions(group: str) -> list[Distribution]:
     return [point.dist for point in _found(group).values() if point.dist is not None]
 
 
-def foreign(group: str) -> list[str]:
+def foreign_names(group: str) -> list[str]:
     """The names in a group that packages other than our own brought, sorted."""
     return sorted(name for name, point in _found(group).items() if point.module.split(".")[0] not in OURS)
 
@@ -148,7 +148,7 @@ def did_you_mean(word: str, known: Any) -> str:
     return f"; known: {', '.join(options)}" if options else ""
 
 
-def listed(group: str) -> list[Listed]:
+def list_group(group: str) -> list[Listed]:
     """Every plugin of a group with its ``help``, or why it does not load.
 
     One that has none is described by the first line of its docstring.

@@ -1,5 +1,5 @@
 """Checks as kernels, the words in which their findings are told, and the engine that needs no JVM.
 
-A kernel looks at the columns of one queue; everything else here is adding up and saying. The package
-refuses to know of Spark, of hosts and of reports.
+A kernel looks at the columns of one queue; everything else here is adding up and saying. The package does not import
+Spark, hosts or reports.
 """

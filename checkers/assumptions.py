@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from chaos.core.history import workers_among
-from chaos.core.name_lists import listed
+from chaos.core.name_lists import join_names
 from chaos.core.op import Type
 from chaos.core.runinfo import UNFINISHED
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
@@ -71,7 +71,7 @@ def _little(traffic: Traffic, context: Context) -> list[str]:
 def _reasons(context: Context) -> str:
     """Why faults were skipped: the most frequent reasons, a few."""
     notes = Counter(fault.note or "no reason was recorded" for fault in context.timeline.faults if fault.skipped)
-    return listed([note for note, _ in notes.most_common(SKIP_REASONS)])
+    return join_names([note for note, _ in notes.most_common(SKIP_REASONS)])
 
 
 def skipped_words(context: Context) -> str:
@@ -137,7 +137,7 @@ def why_unfinished(context: Context) -> str:
     if context.run.status in UNFINISHED:
         return "the run was killed, or goes on"
     if not context.timeline.final_phases_ended:
-        return f"the run has no ended {listed(context.run.required_phases or ('final reads',))}"
+        return f"the run has no ended {join_names(context.run.required_phases or ('final reads',))}"
     cut = [stream.worker for stream in context.streams if not stream.ended]
     seen = [stream.worker for stream in context.streams]
     if cut or workers_among(seen, context.run.workers) < context.run.workers:

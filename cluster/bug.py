@@ -1,7 +1,7 @@
 """A bug that a system carries as a switch, so that the harness can show what it finds.
 
-It says what the bug does wrong, what brings it to light and what the verdict must then name. The module refuses to
-import anything of the harness: a node's process reads the same declarations.
+It says what the bug does wrong, what brings it to light and what the verdict must then name. Does not import anything
+of the harness: a node's process reads the same declarations.
 """
 
 from collections.abc import Mapping

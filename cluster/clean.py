@@ -3,8 +3,8 @@
 The namespaces of a sandbox end with its harness, so normally there is nothing; this is for the machine that was too
 busy, the init program that was killed by hand, the power that went. Nothing is ever made in the machine's own network
 or mount namespace, so only processes, hosts' homes and records can be left; in a Docker engine also what
-``cluster.hosts.docker.cleanup`` knows. The module refuses to touch what belongs to a live harness: an owner is known by
-pid and start time.
+``cluster.hosts.docker.cleanup`` knows. Does not touch what belongs to a live harness: an owner is known by pid and
+start time.
 """
 
 import os

@@ -1,8 +1,8 @@
 """What this machine can do, each fact found by doing it: the substance of ``chaos doctor``.
 
-A kernel that lets ``unshare`` succeed may still deny what comes after it, so nothing is inferred from versions
-or settings: two hosts are brought up, and rules, probes and a delay are tried on them. Every fact that fails
-names the command that changes it. The module refuses to change the machine.
+A kernel that lets ``unshare`` succeed may still deny what comes after it, so nothing is inferred from versions or
+settings: two hosts are brought up, and rules, probes and a delay are tried on them. Every fact that fails names the
+command that changes it. Does not change the machine.
 """
 
 import os

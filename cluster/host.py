@@ -1,7 +1,6 @@
 """Where commands happen: the seam behind which netns, Docker and SSH look alike.
 
-Systems, faults and the phases of a run speak to ``Host`` and ``Backend`` only. The module refuses to
-know how a host is made.
+Systems, faults and the phases of a run speak to ``Host`` and ``Backend`` only.
 """
 
 from asyncio import Task

@@ -4,7 +4,7 @@ Rows that overlap run side by side, in lanes: a lane is a thread, and its rows c
 one fault of nodes at a time, and what faults of links do to each other's proofs is ``nemesis.faults.active_faults``'s.
 Looking delays the healing of short rows alone, and not for long: proofs run beside the clock, and one that is not ready
 when the row ends counts as not given. Healing happens on every path out, in the thread of ``run`` or in ``heal_all``.
-The module refuses to choose (``nemesis.plan.choose_targets``) and to know what a fault does (``nemesis.faults.fault``).
+Does not choose (``nemesis.plan.choose_targets`` does), and what a fault does is in ``nemesis.faults.fault``.
 """
 
 import threading

@@ -1,7 +1,7 @@
 """JUnit's XML, for tools that show the results of tests: of a run, of checked histories, of a matrix.
 
 A broken threshold or an invalid check is a failure, unknown is an error, a check that had nothing to judge is skipped.
-What is allowed, or not in ``fail-on``, passes and is told in the case's output. The module refuses to judge.
+What is allowed, or not in ``fail-on``, passes and is told in the case's output. Does not judge.
 """
 
 import re

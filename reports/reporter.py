@@ -1,7 +1,7 @@
 """What writes a file about a run: the page, JUnit's XML, and whatever an installed package adds.
 
 Reporters are found by name in the entry-point group ``chaos.reporters``, the built-in ones too. Each is a pure function
-of what a run folder holds; here their files are written, whole or not at all. The module refuses to judge.
+of what a run folder holds; here their files are written, whole or not at all. Does not judge.
 """
 
 import os
@@ -34,7 +34,7 @@ class Reporter(Protocol):
         ...
 
 
-@plugins.kept
+@plugins.cache_by_plugins
 def _loaded() -> tuple[dict[str, Reporter], dict[str, str]]:
     """The reporters by name, and of those that cannot be used why."""
     found: dict[str, Reporter] = {}

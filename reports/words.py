@@ -1,6 +1,6 @@
 """How numbers, times and commands are spelled, alike on the page and in the terminal.
 
-Pure; refuses to know what a number means.
+Pure.
 """
 
 import shlex

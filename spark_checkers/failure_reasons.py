@@ -1,4 +1,4 @@
-"""What Spark says when something ends badly, as one line. Pure; the module refuses to guess where nothing is said."""
+"""What Spark says when something ends badly, as one line. Pure; does not guess where nothing is said."""
 
 import re
 

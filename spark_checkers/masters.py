@@ -1,7 +1,7 @@
 """Where Spark runs: what a master's URL means, which address its executors reach us at, whether anybody is there.
 
-Spark itself tries an absent master for minutes and binds wherever it likes; here both are settled before a JVM
-starts. The module refuses to start anything.
+Spark itself tries an absent master for minutes and binds wherever it likes; here both are settled before a JVM starts.
+Does not start anything.
 """
 
 import re

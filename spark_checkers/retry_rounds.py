@@ -1,9 +1,8 @@
 """Tasks performed on Spark, each at most three times, in rounds: what broke or got lost is tried again in the next.
 
 Spark repeats a slice when the Python worker or the executor that ran it ended; a repeated slice performs nothing, it
-only says that its tasks were lost, so no task can take a job, and with it the answers of all others, down. What
-never ends is ended here: a task beyond its limit, a job whose executors are gone. The module refuses to interpret
-an answer.
+only says that its tasks were lost, so no task can take a job, and with it the answers of all others, down. What never
+ends is ended here: a task beyond its limit, a job whose executors are gone. Does not interpret an answer.
 """
 
 import itertools
@@ -65,7 +64,7 @@ class _Watch:
     def __init__(self, context: Any, group: str, limits_s: Sequence[float], done_before: int, of: int) -> None:
         self._context, self._group, self._limits_s = context, group, limits_s
         self._done_before, self._of = done_before, of
-        self._told = progress.heard()
+        self._told = progress.current_listener()
         self._over = threading.Event()
         self._seen_at = self._began = time.monotonic()
         self.stopped: dict[int, tuple[range, float]] = {}

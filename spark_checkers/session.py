@@ -124,7 +124,7 @@ def _start(where: Where) -> None:
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
-    progress.heard()(f"Spark starts at {where.master}", 0, 0)
+    progress.current_listener()(f"Spark starts at {where.master}", 0, 0)
     reach(where.master)
     placed = settings(where)
     _environment(where, placed["spark.driver.bindAddress"])

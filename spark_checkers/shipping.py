@@ -1,8 +1,8 @@
 """What executors lack, brought to them: our packages, checks, models, and msgspec compiled for their Python.
 
-One archive, the same bytes for the same files, which Spark hands to every executor and unpacks there: what is
-compiled cannot be imported from a zip. The module refuses to ship what PySpark itself needs there (numpy, pandas,
-pyarrow) and what is larger than all the rest (scipy); ``lacking`` says who lacks it, with the command that helps.
+One archive, the same bytes for the same files, which Spark hands to every executor and unpacks there: what is compiled
+cannot be imported from a zip. Does not ship what PySpark itself needs there (numpy, pandas, pyarrow) or what is larger
+than all the rest (scipy); ``lacking`` says who lacks it, with the command that helps.
 """
 
 import hashlib
@@ -46,7 +46,7 @@ def _files() -> list[tuple[str, Path]]:
     home, of_msgspec = Path(__file__).resolve().parent.parent, Path(msgspec.__file__).resolve().parent
     files = [(path.relative_to(home).as_posix(), path) for name in PACKAGES for path in (home / name).rglob("*")]
     for group in plugins.JUDGING:
-        for name in plugins.foreign(group):
+        for name in plugins.foreign_names(group):
             files += _of_plugin(plugins.place_of(group, name))
     files += [
         (f"{_COMPILED}/msgspec/{path.relative_to(of_msgspec).as_posix()}", path) for path in of_msgspec.rglob("*")

@@ -1,7 +1,7 @@
 """What runs in an executor: one row names a piece of work, one row carries its small summary back.
 
-A task opens its own files; no row of a history ever travels. The module refuses to let an exception
-kill a job: it travels as a value, and the driver tries again or raises it.
+A task opens its own files; no row of a history ever travels. Does not let an exception kill a job: it travels as a
+value, and the driver tries again or raises it.
 """
 
 import pickle

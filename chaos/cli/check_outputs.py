@@ -62,10 +62,10 @@ class CheckOutputs:
 
     def gated(self, results: Results) -> Results:
         """The verdict on an imported history, with what is wanted of it."""
-        from chaos.gate.judge import gated
+        from chaos.gate.judge import with_gate
 
         gates = Gates(thresholds=self._thresholds or (), fail_on=self._fail_on or FAIL_ON)
-        return gated(results, None, gates, datetime.now(UTC).date())
+        return with_gate(results, None, gates, datetime.now(UTC).date())
 
     def add(self, text: str, found: Results | ChaosError) -> None:
         """Keep what was found of a path."""

@@ -76,10 +76,10 @@ def _system(ctx: click.Context) -> tuple[Any, dict[str, str]]:
 
 
 def _bugs(ctx: click.Context, incomplete: str) -> Items:
-    from chaos.options.bugs import listed
+    from chaos.options.bugs import bug_rows
 
     name = _system_name(ctx)
-    return _items(((row["name"], row["help"]) for row in listed() if row["system"] == name), incomplete)
+    return _items(((row["name"], row["help"]) for row in bug_rows() if row["system"] == name), incomplete)
 
 
 def _settings(ctx: click.Context, incomplete: str) -> Items:
@@ -226,12 +226,12 @@ def _nodes(ctx: click.Context, incomplete: str) -> Items:
 
 def _runs(ctx: click.Context, incomplete: str) -> Items:
     """The newest runs by id, and ``latest``."""
-    from chaos.cli.stored_runs import listed
+    from chaos.cli.stored_runs import read_listed
     from chaos.run.store import runs_in
 
     store = Path(ctx.params.get("store") or DEFAULTS["store"])
     newest = [folder for folder in reversed(runs_in(store)) if folder.name.startswith(incomplete)][:RUNS_MAX]
-    rows = [(folder.name, _about(listed(folder, 0))) for folder in newest]
+    rows = [(folder.name, _about(read_listed(folder, 0))) for folder in newest]
     return [*_items([("latest", "the newest that was judged")], incomplete), *_items(rows, incomplete)]
 
 
@@ -289,9 +289,9 @@ def _anomalies(ctx: click.Context, incomplete: str) -> Items:
 
 
 def _matrices(ctx: click.Context, incomplete: str) -> Items:
-    from chaos.matrix.read import shipped
+    from chaos.matrix.read import shipped_matrices
 
-    return _items(((name, "shipped") for name in shipped()), incomplete) or _file(ctx, incomplete)
+    return _items(((name, "shipped") for name in shipped_matrices()), incomplete) or _file(ctx, incomplete)
 
 
 def _models(ctx: click.Context, incomplete: str) -> Items:

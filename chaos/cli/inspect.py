@@ -23,7 +23,7 @@ def _plugins(group: str) -> Callable[[], Rows]:
 
         return [
             {"name": row.name, "help": row.help, **({"error": row.error} if row.error else {})}
-            for row in plugins.listed(group)
+            for row in plugins.list_group(group)
         ]
 
     return rows
@@ -35,9 +35,9 @@ def _broken(found: Mapping[str, str], **columns: str) -> Rows:
 
 
 def _bugs() -> Rows:
-    from chaos.options.bugs import listed
+    from chaos.options.bugs import bug_rows
 
-    return listed()
+    return bug_rows()
 
 
 def _nemeses() -> Rows:
@@ -80,7 +80,7 @@ def _settings() -> Rows:
 
     return [
         {"name": name, "system": row.name, "help": text}
-        for row in plugins.listed("systems")
+        for row in plugins.list_group("systems")
         if row.error is None
         for name, text in settings_help_of(plugins.load("systems", row.name)()).items()
     ]
@@ -119,10 +119,10 @@ def list_command(group: str, as_json: bool) -> int:
 
 
 def _nemeses_lines() -> Iterable[str]:
-    from chaos.cli.nemeses_list import lines, missing
+    from chaos.cli.nemeses_list import lines, unavailable_faults
     from nemesis.faults.registry import broken, faults
 
-    return lines(faults(), missing(), broken())
+    return lines(faults(), unavailable_faults(), broken())
 
 
 def _lines(found: Rows) -> Iterable[str]:
@@ -180,7 +180,7 @@ def _systems() -> list["Fact"]:
     from cluster.needs import need_of
 
     found = []
-    for row in plugins.listed("systems"):
+    for row in plugins.list_group("systems"):
         if row.error is None:
             need = need_of(plugins.load("systems", row.name)())
             found.append(Fact(f"system {row.name}", need.met, need.detail, need.help, optional=True))

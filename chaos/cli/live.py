@@ -1,8 +1,7 @@
 """What a run shows while it goes: a picture on a terminal, lines elsewhere, or JSON for programs.
 
 Everything goes through a bounded queue to one thread, so that a terminal that stands still or goes away holds nobody
-up: what does not fit is left out, what cannot be written ends the showing and not the run. The module refuses to
-influence the run.
+up: what does not fit is left out, what cannot be written ends the showing and not the run. Does not influence the run.
 """
 
 import os

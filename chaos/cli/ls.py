@@ -8,7 +8,7 @@ import msgspec
 
 from chaos.cli.options import STORE_OPTION
 from chaos.cli.output import text_style
-from chaos.cli.stored_runs import listed
+from chaos.cli.stored_runs import read_listed
 
 _HEAD: Final = ("", "ID", "BEGAN (UTC)", "SYSTEM", "WORKLOAD", "NEMESIS", "VERDICT", "")
 _VERDICT: Final = _HEAD.index("VERDICT")
@@ -25,7 +25,7 @@ def ls_command(store: str, as_json: bool) -> int:
     from chaos.run.store import runs_in
 
     folders = runs_in(Path(store))
-    rows = [listed(folder, -place) for place, folder in enumerate(reversed(folders), 1)]
+    rows = [read_listed(folder, -place) for place, folder in enumerate(reversed(folders), 1)]
     if as_json:
         for row in rows:
             click.echo(msgspec.json.encode(row).decode())

@@ -75,7 +75,7 @@ def matrix_command(
     """
     from chaos.core.matrix_results import current, read_rows
     from chaos.matrix.model import Job, jobs_of, plan_of, with_gates
-    from chaos.matrix.model import only as matching
+    from chaos.matrix.model import select_jobs as matching
     from chaos.matrix.read import read_matrix
     from chaos.matrix.run_jobs import clock, conduct, forecast
     from chaos.matrix.run_jobs import judge_again as judged_again
@@ -114,12 +114,12 @@ def _checked(job: Any) -> int:
     Raises:
         UsageError: it could not be run; better said before the first run than after hours.
     """
-    from chaos.options.planning import drawn
+    from chaos.options.planning import draw_plan
     from chaos.options.resolve import experiment_of
     from chaos.options.system_under_test import system_of
 
     try:
         experiment = experiment_of({}, job.config)
-        return len(drawn(experiment, system_of(experiment)))
+        return len(draw_plan(experiment, system_of(experiment)))
     except UsageError as error:
         raise UsageError(f"{job.planned.id}: {error}") from None

@@ -1,6 +1,6 @@
 """What ``chaos list nemeses`` prints for people: how a name is made, then each fault on a line of its own.
 
-Pure, but for ``missing``, which tries the machine.
+Pure, but for ``unavailable_faults``, which tries the machine.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ A nemesis is WHOM-FAULT[:PARAM=VALUE[,PARAM=VALUE]][@ROLE[+ROLE]]. Commas join s
 """
 
 
-def missing() -> dict[str, str]:
+def unavailable_faults() -> dict[str, str]:
     """The faults that hosts in namespaces on this machine cannot do, and why; half a second, it is tried."""
     from nemesis.faults.registry import faults
     from nemesis.plan.capabilities import missing_here

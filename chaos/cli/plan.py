@@ -12,7 +12,7 @@ from chaos.cli.examples import examples
 from chaos.cli.options import LIVE_OPTION, as_argv, override_options, run_options
 from chaos.cli.sections import RunCommand, SectionCommand
 from chaos.core.errors import UsageError
-from chaos.core.name_lists import listed
+from chaos.core.name_lists import join_names
 from chaos.options.experiment import DEFAULTS, Experiment
 from chaos.options.resolve import experiment_of
 
@@ -89,7 +89,7 @@ def _later(row: "Row") -> str:
     if len(row.subjects) > _NAMED:
         return f"the leaders of {len(row.subjects)} subjects, as observed then"
     led = row.subjects or row.roles
-    return f"the leader{'s' if len(led) > 1 else ''} of {listed(led)}, as observed then"
+    return f"the leader{'s' if len(led) > 1 else ''} of {join_names(led)}, as observed then"
 
 
 @click.command(
@@ -110,11 +110,11 @@ def replay_command(run: str, live: str, **options: Any) -> int:
     """
     from chaos.cli.run import do_run
 
-    experiment, argv = replayed(run, options)
+    experiment, argv = replay(run, options)
     return do_run(experiment, argv, live)
 
 
-def replayed(run: str, options: dict[str, Any]) -> tuple[Experiment, list[str]]:
+def replay(run: str, options: dict[str, Any]) -> tuple[Experiment, list[str]]:
     """The experiment that repeats a run, and the `chaos run` command that does the same.
 
     Raises:

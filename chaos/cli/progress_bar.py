@@ -1,7 +1,7 @@
 """How far a long check is: a bar on a terminal, a line every half minute elsewhere, nothing for a short one.
 
 On the error stream, so that verdicts stay alone on theirs. A stream that takes no more ends the showing and not the
-check. The module refuses to outlive the check: its thread ends with the block.
+check. Its thread ends with the block.
 """
 
 import os

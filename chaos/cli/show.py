@@ -32,7 +32,7 @@ class Sought(msgspec.Struct, frozen=True, kw_only=True):
     at_ns: int | None = None
 
 
-def sought(text: str, folder: Path, key: int | None) -> Sought:
+def parse_around(text: str, folder: Path, key: int | None) -> Sought:
     """Read ``--around``: an offset, a value writer:sequence, or an anomaly by name, with /N for its N-th example.
 
     Raises:
@@ -160,7 +160,7 @@ def _lines(folder: Path, around: str | None, context: int, filters: dict[str, An
     def instant(second: float | None) -> int | None:
         return None if second is None else run.origin_ns + round(second * NS_PER_S)
 
-    target = sought(around, folder, filters["keys"][0] if len(filters["keys"]) == 1 else None) if around else None
+    target = parse_around(around, folder, filters["keys"][0] if len(filters["keys"]) == 1 else None) if around else None
     keys = {*filters["keys"], *([target.key] if target and target.key is not None else [])}
     wanted = history_rows.Wanted(
         keys=frozenset(keys),

@@ -10,7 +10,7 @@ from chaos.cli.declared_option import Command, Decorator
 from chaos.cli.examples import examples
 from chaos.cli.options import override_options
 from chaos.cli.output import tell
-from chaos.cli.plan import replayed
+from chaos.cli.plan import replay
 from chaos.cli.sections import SHRINK, RunCommand, SectionOption
 from chaos.core.amounts import DAY_S, Amount
 from chaos.core.errors import UsageError
@@ -126,7 +126,7 @@ def shrink_command(
     from chaos.run.store import find_run
     from cluster.host import RunsHere
 
-    experiment, _ = replayed(run, options)
+    experiment, _ = replay(run, options)
     folder = find_run(run, Path(options.get("store") or DEFAULTS["store"]))
     backend, _ = choose_backend(experiment.backend, experiment.backend_options)
     simulated = isinstance(backend, RunsHere)

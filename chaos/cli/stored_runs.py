@@ -46,7 +46,7 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
         return self.status if self.valid is None else verdict(self.valid)
 
 
-def listed(folder: Path, back: int) -> Listed:
+def read_listed(folder: Path, back: int) -> Listed:
     """One run; if it cannot be read, its line says why."""
     from chaos.core.manifest import read_checked
     from chaos.core.runinfo import read_run

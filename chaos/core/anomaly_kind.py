@@ -1,4 +1,4 @@
-"""What is told of one kind of anomaly. The module refuses to know which kinds there are."""
+"""What is told of one kind of anomaly."""
 
 from typing import Final, Literal
 

@@ -5,8 +5,8 @@ never swallows: what it cannot know is ``info``. (An idempotent send is one oper
 call of its own, and ``chaos.workload.idempotent_sends`` makes them, not the client.)
 
 A client notes each answer in ``Received`` as soon as it has it, page by page. It returns if the operation took effect,
-and raises ``Definite`` if it certainly did not. ``settled`` makes the completion of both, so that what a client was
-given is recorded however the operation ends.
+and raises ``Definite`` if it certainly did not. ``invoke_in_time`` makes the completion of both, so that what a client
+was given is recorded however the operation ends.
 """
 
 from typing import Any, Protocol
@@ -69,7 +69,7 @@ class Client(Protocol):
         return
 
 
-async def settled(client: Client, op: Invocation) -> Completion:
+async def invoke_in_time(client: Client, op: Invocation) -> Completion:
     """Invoke an operation under its own deadline; the completion carries all that the client was given.
 
     A deadline, and anything unforeseen, is ``info``: a wrong ``fail`` breaks every verdict.

@@ -10,8 +10,8 @@
     ├── DeadlineError       255  a wait ran out; the message says what was being waited for
     └── RunInterrupted      130  the person at the keyboard asked to stop
 
-A message is one line: what, where, what to do. The module refuses to hold control flow: nobody
-catches a subclass to go on as if nothing had happened.
+A message is one line: what, where, what to do. Errors are not for control flow: no caller catches a subclass to go on
+as if nothing had happened.
 """
 
 from typing import ClassVar

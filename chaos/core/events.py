@@ -1,8 +1,7 @@
 """Faults, observations and phases: the part of a history that no client did.
 
-One JSON object a line, written as it happens (``history/*.events``), by the harness and by the
-observer alike, each stamped with the run's one clock. Each ends with a checksum of all lines so
-far. ``chaos.core.event_files`` reads them. The module refuses to interpret them.
+One JSON object a line, written as it happens (``history/*.events``), by the harness and by the observer alike, each
+stamped with the run's one clock. Each ends with a checksum of all lines so far. ``chaos.core.event_files`` reads them.
 """
 
 import os

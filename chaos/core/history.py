@@ -6,7 +6,7 @@ column are in docs/reference/history.md, here and in the model; ``chaos.core.run
 Rows of one file are sorted by (key, invoke_ns), row groups hold one key each (``chaos.core.tables``): a shard is (file,
 row groups).
 
-The module refuses to judge: a missing completion is ``info``.
+Does not judge: a missing completion is ``info``.
 """
 
 from collections.abc import Iterable, Sequence

@@ -2,7 +2,7 @@
 
 ``matrix.json`` says which jobs there are; ``cells.jsonl`` grows by one row a job, stored before the next begins. A row
 belongs to a job by id and fingerprint, so rows of another scale, seed or wording of the file are kept and do not count.
-Everything that is said of a matrix is a function of these two files. The module refuses to run anything.
+Everything that is said of a matrix is a function of these two files.
 """
 
 import os

@@ -1,7 +1,7 @@
 """Memory that is used again: NumPy's arrays come from malloc, which gives large ones back to the system at once.
 
 The system then hands out zeroed pages for every next array, which took a third of the time of a check of long
-histories. The module refuses to hold more than a stretch of freed memory, and does nothing where malloc is not glibc's.
+histories. Holds at most one stretch of freed memory, and does nothing where malloc is not glibc's.
 """
 
 import ctypes

@@ -1,7 +1,6 @@
 """How far a long piece of work got: engines tell, whoever wants to show it listens.
 
-A listener belongs to the context that set it, so that no engine hands one through its calls. The module refuses to
-print, and to know what is being done.
+A listener belongs to the context that set it, so that no engine hands one through its calls. Does not print.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,23 +15,23 @@ Listener = Callable[[str, int, int], None]
 _listener: Final[ContextVar[Listener | None]] = ContextVar("listener", default=None)
 
 
-def heard() -> Listener:
+def current_listener() -> Listener:
     """What to call at each step; nothing happens if nobody listens. For threads, which have no context of ours."""
     return _listener.get() or (lambda _what, _done, _of: None)
 
 
-def each(what: str, pieces: Sequence[T]) -> Iterator[T]:
+def track(what: str, pieces: Sequence[T]) -> Iterator[T]:
     """The pieces one after the other, telling how many are done."""
     for done, piece in enumerate(pieces):
-        heard()(what, done, len(pieces))
+        current_listener()(what, done, len(pieces))
         yield piece
 
 
 def as_made(what: str, pieces: Iterable[T], of: int) -> Iterator[T]:
     """So many pieces one after the other as they are made, telling how many are made."""
-    heard()(what, 0, of)
+    current_listener()(what, 0, of)
     for done, piece in enumerate(pieces, 1):
-        heard()(what, done, of)
+        current_listener()(what, done, of)
         yield piece
 
 

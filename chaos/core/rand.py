@@ -18,7 +18,7 @@ def stream(seed: int, *names: str | int) -> random.Random:
     return random.Random(int.from_bytes(hashlib.blake2b(text.encode(), digest_size=16).digest(), "big"))
 
 
-def below(draws: random.Random, end: int) -> int:
+def draw_below(draws: random.Random, end: int) -> int:
     """What ``draws.randrange(end)`` would be, by the same draws in half of the time: loads draw for each operation.
 
     Args:

@@ -1,7 +1,7 @@
 """What the report draws of the operations: counts and points, small whatever the history's size.
 
-Made by a kernel in the executors (``checkers.recovery.series``), stored as ``series.json`` in the run folder, read
-by ``reports``. The module refuses to hold rows.
+Made by a kernel in the executors (``checkers.recovery.series``), stored as ``series.json`` in the run folder, read by
+``reports``. Does not hold rows.
 """
 
 from typing import Final

@@ -1,8 +1,8 @@
 """Where a history is: a path of this machine, or a URI of another file system (``s3://``, ``gs://``, ``hdfs://``, …).
 
 ``place`` is the one way from words to either; whoever reads histories opens what it gives. A URI is read through
-pyarrow's file systems, a folder's files through the same one. The module refuses to write there, and URIs that carry a
-password: they end up in reports.
+pyarrow's file systems, a folder's files through the same one. Does not write there, and takes no URIs that carry a
+password: they would end up in reports.
 """
 
 import io

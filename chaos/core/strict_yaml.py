@@ -1,8 +1,7 @@
 """YAML whose every word has a line, so that an error can name it.
 
 Only composed YAML knows its lines, so files are walked as nodes: a key that stands twice is refused, a key that nobody
-knows is refused with a guess, and a value of the wrong type is refused where it stands. The module refuses to know
-what the keys mean.
+knows is refused with a guess, and a value of the wrong type is refused where it stands.
 """
 
 import difflib
@@ -47,7 +46,7 @@ class Source(msgspec.Struct, frozen=True):
 
     def wrong(self, node: yaml.Node, what: str, wanted: str) -> UsageError:
         """The error for a value of the wrong type: where it stands, what is wanted and what is there."""
-        return UsageError(f"{self.where(node)}: {what} must be {wanted}, not {shown(node)}")
+        return UsageError(f"{self.where(node)}: {what} must be {wanted}, not {show(node)}")
 
     def entries(self, node: yaml.Node | None, what: str) -> tuple[Entry, ...]:
         """The keys and values of a mapping, in the file's order.
@@ -112,14 +111,14 @@ def word(node: yaml.Node) -> str:
     return _WORDS.get(node.tag, node.tag)
 
 
-def shown(node: yaml.Node) -> str:
+def show(node: yaml.Node) -> str:
     """A value for an error line: itself if it is short and plain, else its kind."""
     if isinstance(node, yaml.ScalarNode) and node.value:
         return f"{node.value!r}"
     return word(node)
 
 
-def unknown(entry: Entry, known: Collection[str], hint: str = "") -> UsageError:
+def unknown_key_error(entry: Entry, known: Collection[str], hint: str = "") -> UsageError:
     """The error for a key that nobody knows, with the nearest known one."""
     near = difflib.get_close_matches(entry.key, sorted(known), n=1)
     guess = f"did you mean {near[0]}?" if near else hint or f"known: {', '.join(sorted(known))}"

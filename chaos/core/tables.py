@@ -3,7 +3,7 @@
 Encodings are chosen for the time that decoding takes, which is most of the time of a check over a long history: what
 ascends is kept by its steps, what varies little by dictionary or as it is, all under LZ4 (15 % larger than zstd and
 decoded in half the time). Who writes ends a row group with each queue, and with each long final read, so that whoever
-wants that alone reads that alone. The module refuses to read.
+wants that alone reads that alone. Does not read them.
 """
 
 import zlib

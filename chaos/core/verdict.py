@@ -1,7 +1,7 @@
 """Three answers, with a reason: the shape of ``results.json``.
 
-``valid`` is true, false or "unknown". False beats unknown beats true. An unknown always says why.
-The module refuses to find anything; it only says how findings are written down and combined.
+``valid`` is true, false or "unknown". False beats unknown beats true. An unknown always says why. Does not find
+anything; it only says how findings are written down and combined.
 """
 
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ def exit_code(valid: Valid, *, interrupted: bool = False, broke: int | None = No
     return broke or (INTERRUPTED if interrupted else code)
 
 
-def merged(answers: Iterable[Valid]) -> Valid:
+def worst_of(answers: Iterable[Valid]) -> Valid:
     """The worst of the answers; true for none."""
     seen = list(answers)
     if any(answer is False for answer in seen):

@@ -2,7 +2,7 @@
 
 A ``Kind`` says how a kind of history becomes columns; Kafka-style histories and transactions have one each. ``read`` is
 for a whole file, ``read_range`` for a byte range of one whose records are lines (``text.chunks``), so that many can
-read one file: ``joined`` makes one history of what they give. Text is held one chunk at a time.
+read one file: ``join_parts`` makes one history of what they give. Text is held one chunk at a time.
 """
 
 import contextlib
@@ -128,8 +128,8 @@ def read(kind: Kind[C], path: Place, *, processes: int | None = None) -> History
             contextlib.suppress(HistoryError, BrokenProcessPool),
             ProcessPoolExecutor(processes, get_context("spawn"), keep_freed) as pool,
         ):
-            return joined(kind, list(pool.map(partial(read_range, kind, path), *zip(*ranges, strict=True))))
-    return joined(kind, [read_range(kind, path)])
+            return join_parts(kind, list(pool.map(partial(read_range, kind, path), *zip(*ranges, strict=True))))
+    return join_parts(kind, [read_range(kind, path)])
 
 
 _WORTH_A_PROCESS_BYTES: Final = 64 << 20
@@ -137,7 +137,7 @@ _SHARE_BYTES: Final = 32 << 20
 """Of text that a process reads at a time at most; all have as many such shares."""
 
 
-def joined(kind: Kind[C], parts: Sequence[History[C]]) -> History[C]:
+def join_parts(kind: Kind[C], parts: Sequence[History[C]]) -> History[C]:
     """The parts of one file, in its order, as one history in the order of its index: the same however it was cut.
 
     Raises:
@@ -175,8 +175,8 @@ def in_index_order(kind: Kind[C], columns: C) -> C:
 def read_range(kind: Kind[C], path: Place, lo: int = 0, hi: int | None = None) -> History[C]:
     """The records of a byte range that begins and ends at line ends, in the order of the file.
 
-    Ids are of this part alone, and an index may be missing: ``joined`` mends both. Line numbers in errors count from
-    the range's first line; where the file is cut off is said by the file's own.
+    Ids are of this part alone, and an index may be missing: ``join_parts`` mends both. Line numbers in errors count
+    from the range's first line; where the file is cut off is said by the file's own.
 
     Raises:
         HistoryError: naming file, line and fault.

@@ -6,7 +6,7 @@ What a form becomes: nil, true, false → None, bool; integers (also ``42N``, ``
 datetime, ``#uuid`` → UUID. Any other tag and all metadata are dropped and the form behind them is the value, so that
 records such as ``#jepsen.history.Op{…}`` are maps. Everything read can be a key of a map or a member of a set.
 
-The module refuses to know what a history is. There is no recursion: nesting is bounded by memory only.
+There is no recursion: nesting is bounded by memory only.
 """
 
 import re

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from chaos.formats.etcd_words import DELETE, PUT, Condition, Part, Ranged, RangeOptions, Request, Response, listed
+from chaos.formats.etcd_words import DELETE, PUT, Condition, Part, Ranged, RangeOptions, Request, Response, or_empty
 
 SHOWN: Final = 6
 """So many keys of an answer are named."""
@@ -14,8 +14,8 @@ def word_of(request: Request) -> str:
     if request.range is not None:
         return "range" if request.range.end else "get"
     if request.txn is not None:
-        if not request.txn.conditions and not request.txn.failure and len(listed(request.txn.success)) == 1:
-            kind = listed(request.txn.success)[0].kind
+        if not request.txn.conditions and not request.txn.failure and len(or_empty(request.txn.success)) == 1:
+            kind = or_empty(request.txn.success)[0].kind
             return {PUT: "put", DELETE: "delete"}.get(kind, "txn")
         return "txn"
     words = {"leaseGrant": "grant", "leaseRevoke": "revoke"}
@@ -28,13 +28,13 @@ def request_text(request: Request) -> str:
         at = f" at revision {request.range.revision}" if request.range.revision else ""
         return f"{range_text(request.range)}{at}"
     if request.txn is not None:
-        success = parts_text(listed(request.txn.success))
+        success = parts_text(or_empty(request.txn.success))
         if word_of(request) in ("put", "delete"):
             return success.removeprefix("delete ")
         if not request.txn.conditions:
             return success
-        conditions = " and ".join(map(_condition, listed(request.txn.conditions)))
-        failure = f" else {parts_text(listed(request.txn.failure))}" if request.txn.failure else ""
+        conditions = " and ".join(map(_condition, or_empty(request.txn.conditions)))
+        failure = f" else {parts_text(or_empty(request.txn.failure))}" if request.txn.failure else ""
         return f"if {conditions} then {success or 'nothing'}{failure}"
     lease = request.grant or request.revoke
     if lease is not None:
@@ -70,7 +70,7 @@ def _condition(one: Condition) -> str:
 
 def ranged_text(ranged: Ranged) -> str:
     """What a read returned: ``a=1 (revision 3)``."""
-    held = listed(ranged.held)
+    held = or_empty(ranged.held)
     told = [f"{one.key}={one.value} (revision {one.revision})" for one in held[:SHOWN]]
     told += [f"{len(held) - SHOWN} more"] if len(held) > SHOWN else []
     return ", ".join(told) or "nothing"
@@ -85,8 +85,8 @@ def answer_text(request: Request, response: Response) -> str:
         return f"{ranged_text(response.range)}{at}"
     if response.txn is not None and request.txn is not None:
         told = [] if not request.txn.conditions else ["failure" if response.txn.failure else "success"]
-        parts = listed(request.txn.failure if response.txn.failure else request.txn.success)
-        for part, result in zip(parts, listed(response.txn.results), strict=False):
+        parts = or_empty(request.txn.failure if response.txn.failure else request.txn.success)
+        for part, result in zip(parts, or_empty(response.txn.results), strict=False):
             if part.kind == DELETE:
                 told.append(f"deleted {result.deleted}")
             elif part.kind != PUT:

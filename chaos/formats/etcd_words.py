@@ -1,6 +1,6 @@
 """What the files of etcd's robustness suite hold: requests, responses and watches, by the suite's own names.
 
-Go writes an empty list as null; ``listed`` makes none of both.
+Go writes an empty list as null; ``or_empty`` makes none of both.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ PUT: Final = "put-operation"
 DELETE: Final = "delete-operation"
 
 
-def listed(values: Sequence[T] | None) -> Sequence[T]:
+def or_empty(values: Sequence[T] | None) -> Sequence[T]:
     """The elements of a list that Go may have written as null."""
     return values or ()
 
@@ -100,7 +100,7 @@ class TxnRequest(msgspec.Struct, frozen=True):
     @property
     def parts(self) -> tuple[Part, ...]:
         """The operations of both branches."""
-        return (*listed(self.success), *listed(self.failure))
+        return (*or_empty(self.success), *or_empty(self.failure))
 
 
 class Lease(msgspec.Struct, frozen=True):

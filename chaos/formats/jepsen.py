@@ -3,7 +3,7 @@
 A record is a map (``#jepsen.history.Op`` or plain) or a tuple ``[process type f value]``; records stand one a line,
 spread over lines, or in one vector. ``:index`` and ``:time`` may be missing. In JSON the keywords are strings.
 
-The module refuses to judge. Conventions are Jepsen's: a read of nil says nothing, a failed operation never happened.
+Conventions are Jepsen's: a read of nil says nothing, a failed operation never happened.
 """
 
 from bisect import bisect_left
@@ -18,7 +18,7 @@ from chaos.core.op import Type
 from chaos.core.storage_path import Place
 from chaos.formats import edn, plain_text, text
 from chaos.formats.missing import Missing
-from chaos.formats.operations import Operations, paired
+from chaos.formats.operations import Operations, pair_events
 from chaos.formats.records import Event, Records
 
 _TYPES: Final = {"invoke": Type.INVOKE, "ok": Type.OK, "fail": Type.FAIL, "info": Type.INFO}
@@ -71,12 +71,12 @@ def _shown(value: Any) -> str:
     return "missing" if value is None else shown[:40]
 
 
-def frozen(value: Any) -> Any:
+def freeze(value: Any) -> Any:
     """A value of JSON, its arrays and objects as what EDN's vectors and maps become."""
     if isinstance(value, list):
-        return tuple(frozen(item) for item in value)
+        return tuple(freeze(item) for item in value)
     if isinstance(value, dict):
-        return edn.Map((key, frozen(item)) for key, item in value.items())
+        return edn.Map((key, freeze(item)) for key, item in value.items())
     return value
 
 
@@ -160,7 +160,7 @@ def _json(line: bytes, number: int) -> list[tuple[Any, int]] | None:
     if not line:
         return []
     try:
-        return [(frozen(msgspec.json.decode(line)), number)]
+        return [(freeze(msgspec.json.decode(line)), number)]
     except msgspec.DecodeError as error:
         if "truncated" in str(error):
             return None
@@ -177,6 +177,6 @@ def read(path: Place, *, independent: bool = False) -> Operations:
     events = list(reader)
     index = [event.index for event in events if event.index is not None]
     ordered = len(index) < len(events) or all(a <= b for a, b in pairwise(index))
-    operations, others = paired(path, events, independent=independent)
+    operations, others = pair_events(path, events, independent=independent)
     missing = Missing.LATER if ordered else Missing.ANY
     return Operations(items=operations, others=others, cut_off=reader.cut_off, missing=missing)

@@ -1,7 +1,7 @@
 """What JSON's tokens hide: whether quotes, colons and commas stand where they belong.
 
-To ``tokens`` they are blanks, so that JSON and EDN have the same tokens. Here the lines are found in which they
-are anything but the punctuation of valid JSON whose strings are single words. The module refuses to mend any of it.
+To ``tokens`` they are blanks, so that JSON and EDN have the same tokens. Here the lines are found in which they are
+anything but the punctuation of valid JSON whose strings are single words. Does not mend any of it.
 """
 
 from typing import Final
@@ -15,7 +15,7 @@ _QUOTE: Final = ord('"')
 _CONSTANTS: Final = np.array([int.from_bytes(word, "little") for word in (b"null", b"true", b"false")], dtype=np.uint64)
 
 
-def bare(text: Text, tokens: Tokens) -> Mask:
+def is_bare(text: Text, tokens: Tokens) -> Mask:
     """Whether words stand without quotes."""
     found: Mask = text.raw[text.start[tokens] - 1] != _QUOTE
     return found
@@ -35,11 +35,11 @@ def wrong_lines(text: Text, keys: Ints) -> Mask:
     """
     wrong = np.zeros(len(text.breaks), dtype=np.bool_)
     words = np.flatnonzero(text.word)
-    opened, closed = ~bare(text, words), text.raw[text.end[words]] == _QUOTE
+    opened, closed = ~is_bare(text, words), text.raw[text.end[words]] == _QUOTE
     wrong[text.line[words[opened != closed]]] = True
     quotes = np.bincount(text.lines_at(np.flatnonzero(text.raw == _QUOTE)), minlength=len(wrong))
     wrong |= quotes != 2 * np.bincount(text.line[words[opened & closed]], minlength=len(wrong))
-    wrong[text.line[keys[bare(text, keys)]]] = True
+    wrong[text.line[keys[is_bare(text, keys)]]] = True
     wrong[text.line[_no_constants(text, words[~opened])]] = True
 
     behind_key = np.zeros(len(text.kind), dtype=np.bool_)

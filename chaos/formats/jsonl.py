@@ -5,7 +5,7 @@
 one order; ``complete`` may be missing or null where nobody knows the end. ``value`` is what was asked for and what came
 back; a line that tells them apart has ``output`` as well. Anything else is in ``Operation.extra``.
 
-The module refuses to pair: a line is an operation.
+Does not pair: a line is an operation.
 """
 
 from typing import Any, Final
@@ -14,7 +14,7 @@ import msgspec
 
 from chaos.core.op import Type
 from chaos.core.storage_path import Place
-from chaos.formats.jepsen import frozen
+from chaos.formats.jepsen import freeze
 from chaos.formats.lines import Lines
 from chaos.formats.missing import Missing
 from chaos.formats.operations import NEVER, Operation, Operations
@@ -53,19 +53,19 @@ def _operation(line: str, number: int) -> Operation:
         raise ValueError(f"the operation completes at {complete}, before it is invoked at {invoke}")
     if complete is None and type_ != Type.INFO:
         raise ValueError(f'an operation that is {said["type"]} has an instant "complete"')
-    value = frozen(said.get("value"))
+    value = freeze(said.get("value"))
     return Operation(
         f=said["f"],
         type=type_,
         invoke=invoke,
         complete=NEVER if type_ == Type.INFO or complete is None else complete,
         number=number,
-        process=frozen(said.get("process")),
-        key=frozen(said.get("key")),
+        process=freeze(said.get("process")),
+        key=freeze(said.get("key")),
         argument=value,
-        output=frozen(said["output"]) if "output" in said else value,
+        output=freeze(said["output"]) if "output" in said else value,
         answered=complete is not None,
-        extra={name: frozen(item) for name, item in said.items() if name not in _USUAL},
+        extra={name: freeze(item) for name, item in said.items() if name not in _USUAL},
     )
 
 

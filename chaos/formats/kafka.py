@@ -28,11 +28,11 @@ class Kind:
 
     def reordered(self, columns: KafkaColumns, order: Ints) -> KafkaColumns:
         """As of ``kafka_columns``."""
-        return kafka_columns.reordered(columns, order)
+        return kafka_columns.reorder(columns, order)
 
     def numbered(self, columns: KafkaColumns) -> KafkaColumns:
         """As of ``kafka_columns``."""
-        return kafka_columns.numbered(columns)
+        return kafka_columns.number_by_appearance(columns)
 
 
 def read(path: Place, *, processes: int | None = None) -> KafkaHistory:
@@ -40,9 +40,9 @@ def read(path: Place, *, processes: int | None = None) -> KafkaHistory:
     return columnar.read(Kind(), path, processes=processes)
 
 
-def joined(parts: Sequence[KafkaHistory]) -> KafkaHistory:
-    """The parts of one file as one history; as of ``columnar.joined``."""
-    return columnar.joined(Kind(), parts)
+def join_parts(parts: Sequence[KafkaHistory]) -> KafkaHistory:
+    """The parts of one file as one history; as of ``columnar.join_parts``."""
+    return columnar.join_parts(Kind(), parts)
 
 
 def read_range(path: Place, lo: int = 0, hi: int | None = None) -> KafkaHistory:

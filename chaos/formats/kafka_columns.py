@@ -5,7 +5,7 @@ paired (``partners`` finds the pairs). ``mops`` has one row per message or key t
 of the record's text; rows of one record are neighbours. A poll that returned three messages of two keys is three rows.
 Columns are NumPy arrays, so two chunks of a file are one history after ``concatenate``.
 
-The module refuses to interpret: an answer that is strange (a nil offset, a value nobody sent) is a row like any other.
+Does not interpret: a strange answer (a nil offset, a value that was never sent) is a row like any other.
 """
 
 from collections.abc import Hashable, Sequence
@@ -116,28 +116,28 @@ class KafkaColumns:
 
     def value_of(self, number: int) -> Hashable:
         """What a number of ``mops.value`` stands for; None for ``NONE``."""
-        return meant(number, self.values)
+        return value_of(number, self.values)
 
 
-def interned(position: int) -> int:
+def interned_number(position: int) -> int:
     """The number in ``mops.value`` of the value at a position of ``KafkaColumns.values``."""
     return NONE + 1 + position
 
 
-def meant(number: int, values: Sequence[Hashable]) -> Hashable:
+def value_of(number: int, values: Sequence[Hashable]) -> Hashable:
     """What a number in a column of values stands for: an integer, None for ``NONE``, or an interned value."""
     if number >= INTERNED:
         return int(number)
     return None if number == NONE else values[number - NONE - 1]
 
 
-def moved(numbers: Ints, value_map: Ints) -> Ints:
+def remap(numbers: Ints, value_map: Ints) -> Ints:
     """A column of values in which each interned one is replaced: ``value_map[i]`` for that at position i."""
     if not len(value_map):
         return numbers
     foreign = (numbers < INTERNED) & (numbers != NONE)
     found = numbers.copy()
-    found[foreign] = value_map[numbers[foreign] - interned(0)]
+    found[foreign] = value_map[numbers[foreign] - interned_number(0)]
     return found
 
 
@@ -184,9 +184,9 @@ def concatenate(parts: Sequence[KafkaColumns]) -> KafkaColumns:
         )
         key_columns.append(key_map[part.mops.key])  # NO_KEY is -1, the map's last
         value_map = np.array(
-            [interned(values.setdefault((type(v), v), len(values))) for v in part.values], dtype=np.int64
+            [interned_number(values.setdefault((type(v), v), len(values))) for v in part.values], dtype=np.int64
         )
-        value_columns.append(moved(part.mops.value, value_map))
+        value_columns.append(remap(part.mops.value, value_map))
         op_columns.append(part.mops.op + base)
         base += len(part.ops.index)
 
@@ -211,7 +211,7 @@ def concatenate(parts: Sequence[KafkaColumns]) -> KafkaColumns:
     )
 
 
-def numbered(columns: KafkaColumns) -> KafkaColumns:
+def number_by_appearance(columns: KafkaColumns) -> KafkaColumns:
     """The same history with keys and values numbered by their first appearance in ``mops``; others have no number.
 
     Chunks number by what is read fast and what is not, so that ids would tell how a file was cut.
@@ -222,10 +222,10 @@ def numbered(columns: KafkaColumns) -> KafkaColumns:
     value, value_order = mops.value, np.empty(0, dtype=np.int64)
     if columns.values:
         foreign = (value < INTERNED) & (value != NONE)
-        position = value[foreign] - interned(0)
+        position = value[foreign] - interned_number(0)
         value_order, value_map = by_appearance(position, len(columns.values))
         value = value.copy()
-        value[foreign] = value_map[position].astype(np.int64) + interned(0)
+        value[foreign] = value_map[position].astype(np.int64) + interned_number(0)
     return KafkaColumns(
         columns.ops,
         Mops(mops.op, mops.kind, mops.mop, key, value, mops.offset),
@@ -244,7 +244,7 @@ def by_appearance(ids: npt.NDArray[np.signedinteger[Any]], size: int) -> tuple[I
     return order, places
 
 
-def reordered(columns: KafkaColumns, order: Ints) -> KafkaColumns:
+def reorder(columns: KafkaColumns, order: Ints) -> KafkaColumns:
     """The same records in another order: ``order[i]`` is the row of ``ops`` that comes to stand at i; others go."""
     ops, mops = columns.ops, columns.mops
     place = np.full(len(ops.index), -1, dtype=np.int64)

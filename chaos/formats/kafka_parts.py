@@ -5,7 +5,7 @@ bucket of its key, in every part, so that one log can be judged without the othe
 records. What is said of a part is small. Files have names of their own at every writing: what a task that was given up
 still writes, nobody reads.
 
-The module refuses to judge, and to tidy up: the folder belongs to who made it.
+Does not remove the folder: it belongs to the caller.
 """
 
 import pickle
@@ -22,7 +22,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from chaos.formats.kafka import KafkaHistory
-from chaos.formats.kafka_columns import NONE, Ints, KafkaColumns, Mops, Ops, numbered
+from chaos.formats.kafka_columns import NONE, Ints, KafkaColumns, Mops, Ops, number_by_appearance
 
 BUCKETS: Final = 16
 """Groups of logs: what is judged at a time at most, and what a file is read for."""
@@ -84,7 +84,7 @@ def save(history: KafkaHistory, folder: Path) -> Part:
     Raises:
         OSError: it cannot be written.
     """
-    columns = numbered(history.columns)
+    columns = number_by_appearance(history.columns)
     ops, mops = columns.ops, columns.mops
     buckets = np.array([*map(bucket_of, columns.keys), 0], dtype=np.uint8)[mops.key]  # without a key: the last, 0
     order = np.argsort(buckets, kind="stable")

@@ -4,7 +4,7 @@ What a record's value may be: for send, poll and txn a vector of ``[:send k v]``
 and ``[:poll {k [[offset v] …]}]``; for assign and subscribe a vector of keys; for anything else it is not looked at.
 nil is an empty value. Keys and values are whatever the history has, offsets integers of 64 bits or nil.
 
-The module refuses to skip what it does not understand: such a record is an error that names its line.
+Does not skip what it does not understand: such a record is an error that names its line.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,7 +26,7 @@ from chaos.formats.kafka_columns import (
     Mops,
     Ops,
     Typed,
-    interned,
+    interned_number,
 )
 from chaos.formats.records import Event
 
@@ -142,7 +142,7 @@ class Rows:
             return NONE
         if type(value) is int and INTERNED <= value < _LIMIT:
             return value
-        return interned(self.values.setdefault((type(value), value), len(self.values)))
+        return interned_number(self.values.setdefault((type(value), value), len(self.values)))
 
     def columns(self) -> KafkaColumns:
         """What was added."""

@@ -4,8 +4,8 @@ Where a token (``tokens``) stands follows from the depth of its brackets; a line
 *all* accounted for by the shapes that such histories have: one map of keywords to words, whose ``:value`` holds keys,
 ``[:send k v]``, ``[:send k [o v]]``, ``[:poll]`` and ``[:poll {k [[o v] …]}]``, with integers of 64 bits and nil.
 
-The module refuses every other line: it names them, and the general reader reads those. So it never needs to be
-lenient, and what it takes means what the general reader would have read.
+Does not read any other line: it names them, and the general reader reads those. So it never needs to be lenient, and
+what it takes means what the general reader would have read.
 """
 
 from dataclasses import dataclass
@@ -24,11 +24,11 @@ from chaos.formats.maps import (
     F,
     Lines,
     bare_integers,
-    listed,
+    is_list,
     maps,
-    named,
     numbers_by_name,
     stamps,
+    words_of,
 )
 from chaos.formats.tokens import CLOSE, CLOSE_MAP, EDN, JSON, NAMES, OPEN, OPEN_MAP, Mask, Text, tokens
 
@@ -121,7 +121,7 @@ def _mops(text: Text, mine: Mask, explained: npt.NDArray[np.int64]) -> tuple[lis
 
 def _values(text: Text, lines: Lines, f: Small) -> tuple[_Rows, Ints]:
     """All rows, in no order, and where the micro-operations begin; refuses lines whose values are not wholly known."""
-    vector = listed(text, lines)
+    vector = is_list(text, lines)
     keyed = (f == KafkaF.ASSIGN) | (f == KafkaF.SUBSCRIBE)
     lines.refused |= vector & (f == KafkaF.CRASH)
     good = vector & ~lines.refused
@@ -164,7 +164,7 @@ def take(data: bytes, *, json: bool = False) -> Taken[KafkaColumns]:
 def _take(text: Text) -> Taken[KafkaColumns]:
     lines = maps(text, others=True)
     index, time_ns, process = stamps(text, lines)
-    kind, f = named(text, lines, TYPE, TYPES), named(text, lines, F, _FS)
+    kind, f = words_of(text, lines, TYPE, TYPES), words_of(text, lines, F, _FS)
     rows, begins = _values(text, lines, f)
     key = _row_numbers(text, lines, rows, rows.key, nil=False)
     value = _row_numbers(text, lines, rows, rows.value, nil=True)

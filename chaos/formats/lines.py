@@ -2,7 +2,6 @@
 
 A last line without its line end that is no record was cut off, and so was one that may be the beginning of a longer
 record; any other that is no record is an error that names it.
-The module refuses to know what a line means.
 """
 
 from collections.abc import Callable, Iterator

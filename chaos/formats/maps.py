@@ -1,7 +1,8 @@
 """Lines of text as records: maps of a few known members, found many at once.
 
-``maps`` takes the lines that are one map of words, whose ``value`` may be more than a word; ``numbered`` and ``named``
-read members. The module refuses, by line, what it does not know beyond doubt: that is for the general reader.
+``maps`` takes the lines that are one map of words, whose ``value`` may be more than a word; ``integers_of`` and
+``words_of`` read members. Does not read a line that may mean something else: it names the line, and the general reader
+reads it.
 """
 
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ _REBALANCES: Final = NAMES.index("rebalance-log")
 
 
 def numbers_by_name(words: dict[str, int]) -> Small:
-    """A table for ``named``: the number of each position in ``NAMES``, 0 for all others."""
+    """A table for ``words_of``: the number of each position in ``NAMES``, 0 for all others."""
     table = np.zeros(len(NAMES) + 1, dtype=np.int8)
     for word, number in words.items():
         table[NAMES.index(word)] = number
@@ -114,7 +115,7 @@ def _opens(kind: npt.NDArray[np.uint8]) -> Mask:
     return found
 
 
-def numbered(text: Text, lines: Lines, which: int) -> Ints:
+def integers_of(text: Text, lines: Lines, which: int) -> Ints:
     """The integers of one member of the maps; ``NONE`` without, and lines with anything else are refused."""
     found = np.full(len(lines.places), NONE, dtype=np.int64)
     at = np.flatnonzero(~lines.refused & (lines.places[:, which] >= 0))
@@ -126,13 +127,13 @@ def numbered(text: Text, lines: Lines, which: int) -> Ints:
 
 def stamps(text: Text, lines: Lines) -> tuple[Ints, Ints, Ints]:
     """Of each line index, time and process; lines whose process is no client's are refused."""
-    index, time_ns, process = (numbered(text, lines, which) for which in (INDEX, TIME, PROCESS))
+    index, time_ns, process = (integers_of(text, lines, which) for which in (INDEX, TIME, PROCESS))
     time_ns[time_ns == -1] = NONE  # how old files say that they do not know
     lines.refused |= process < 0
     return index, time_ns, process
 
 
-def listed(text: Text, lines: Lines) -> Mask:
+def is_list(text: Text, lines: Lines) -> Mask:
     """Of each line whether its value is a list; lines whose value is neither a list nor nil are refused."""
     value = lines.places[:, VALUE]
     found: Mask = (value >= 0) & text.is_kind(value, OPEN)
@@ -144,10 +145,10 @@ def listed(text: Text, lines: Lines) -> Mask:
 def bare_integers(text: Text, tokens: Tokens) -> tuple[Ints, Mask]:
     """Integers; in JSON one in quotes is a string and none."""
     values, good = text.integers(tokens)
-    return values, good & json_punctuation.bare(text, tokens) if text.notation is JSON else good
+    return values, good & json_punctuation.is_bare(text, tokens) if text.notation is JSON else good
 
 
-def named(text: Text, lines: Lines, which: int, table: Small) -> Small:
+def words_of(text: Text, lines: Lines, which: int, table: Small) -> Small:
     """The words of one member of the maps by a table; lines with another word or none are refused."""
     found = np.zeros(len(lines.places), dtype=np.int8)
     at = np.flatnonzero(~lines.refused & (lines.places[:, which] >= 0))

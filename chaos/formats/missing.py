@@ -29,7 +29,7 @@ UNDONE: Final = None
 """For a table of ``Stands``: more of the history may undo it."""
 
 
-def undone(found: Iterable[str], stands: Stands, missing: Missing) -> frozenset[str]:
+def retractable(found: Iterable[str], stands: Stands, missing: Missing) -> frozenset[str]:
     """The anomalies that more of the history may undo.
 
     Args:

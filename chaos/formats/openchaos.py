@@ -6,8 +6,8 @@ its name, start or end, and the time. Times are wall-clock milliseconds; ``null`
 order.
 
 A dequeue may have many responses to one request, one a message, and pushed messages have no request at all: each
-response is an operation of its own, invoked at the client's last request to dequeue (``LONG_AGO`` without any).
-The module refuses to guess offsets or queues, which such files do not have.
+response is an operation of its own, invoked at the client's last request to dequeue (``LONG_AGO`` without any). Does
+not guess offsets or queues, which such files do not have.
 """
 
 from collections.abc import Hashable

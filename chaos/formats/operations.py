@@ -4,7 +4,7 @@ One ``Operation`` is an invocation with its completion. Its place in real time i
 index of Jepsen's records, the line of a log, instants of a file that has such): a before b iff
 ``a.complete < b.invoke``; at equal numbers invocations come first. Nothing else is comparable between two histories.
 
-The module refuses to know what an operation means: ``f`` is a word, values are values.
+Does not know what an operation means: ``f`` is a word, values are values.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -71,7 +71,9 @@ class Operations(msgspec.Struct, kw_only=True):
     failed_cas_observes: bool = False
 
 
-def paired(path: Place, events: Iterable[Event], *, independent: bool = False) -> tuple[list[Operation], list[Event]]:
+def pair_events(
+    path: Place, events: Iterable[Event], *, independent: bool = False
+) -> tuple[list[Operation], list[Event]]:
     """Operations of clients by process, and the records of others.
 
     Real time is the order of the records' index (of the file, where indices are equal), or their position if any lacks

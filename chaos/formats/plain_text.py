@@ -1,7 +1,7 @@
 """Records of registers, counters, queues and the like from text, many lines at once.
 
 A line is taken if its members are Jepsen's usual ones and nothing else, and its value is nil, an integer of 64 bits,
-``[a b]`` or ``[k [a b]]`` of these. The module refuses all others, by line: they are for the general reader, and what
+``[a b]`` or ``[k [a b]]`` of these. Does not read other lines: it names them, and the general reader reads them. What
 is taken means what that would have read.
 """
 
@@ -22,8 +22,8 @@ from chaos.formats.maps import (
     bare_integers,
     is_name,
     maps,
-    named,
     stamps,
+    words_of,
 )
 from chaos.formats.records import Event
 from chaos.formats.tokens import CLOSE, EDN, JSON, OPEN, Mask, Text, Tokens, tokens
@@ -48,7 +48,7 @@ def _take(text: Text, first_lines: Ints) -> tuple[list[Event], list[int], list[i
     if text.notation is JSON:
         lines.refused |= json_punctuation.wrong_lines(text, lines.keys)
     index, time_ns, process = stamps(text, lines)
-    kind = named(text, lines, TYPE, TYPES)
+    kind = words_of(text, lines, TYPE, TYPES)
     words, word_of = _words(text, lines)
     values = _values(text, lines)
     taken = np.flatnonzero(~lines.refused & ~lines.blank)
@@ -80,7 +80,7 @@ def _words(text: Text, lines: Lines) -> tuple[list[str], Ints]:
     lengths = text.end[where] - text.start[where]
     sigil = 1 if text.notation is EDN else 0
     good = is_name(text, where) & (lengths <= 2 * _LOAD)
-    good &= text.begins(where, ":") if text.notation is EDN else ~json_punctuation.bare(text, where)
+    good &= text.begins(where, ":") if text.notation is EDN else ~json_punctuation.is_bare(text, where)
     at, where, lengths = at[good], where[good], lengths[good]
     code, tail = text.codes(where), text.at[text.end[where] - _LOAD]
     tail = np.where(lengths > _LOAD, tail, 0)

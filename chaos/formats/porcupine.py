@@ -14,7 +14,7 @@ from chaos.core.storage_path import Place
 from chaos.formats import edn
 from chaos.formats.jepsen import event
 from chaos.formats.lines import Lines
-from chaos.formats.operations import Operations, paired
+from chaos.formats.operations import Operations, pair_events
 from chaos.formats.records import Event
 
 _CONSOLE: Final = re.compile(
@@ -29,7 +29,7 @@ def read(path: Place) -> Operations:
         HistoryError: naming file, line and fault.
     """
     lines = Lines(path, _event, is_closed=lambda line: line.lstrip().startswith(b"{"))
-    operations, others = paired(path, lines)
+    operations, others = pair_events(path, lines)
     return Operations(
         items=operations, others=others, cut_off=lines.cut_off, nil_means="absent", failed_cas_observes=True
     )

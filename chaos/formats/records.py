@@ -2,8 +2,6 @@
 
 ``Records`` gives a file's chunks and keeps account of how far it could be read: a file that ends within a record is
 read as far as it goes and says so in ``cut_off``; a record that is broken while others follow is an error.
-
-The module refuses to know the shape of any value.
 """
 
 from collections.abc import Hashable, Iterator, Mapping

@@ -1,6 +1,6 @@
 """The one door to histories that other tools wrote: ``read``, ``read_kafka`` and ``read_transactions``.
 
-The module refuses to look into a file to find out what it is.
+Does not look into a file to find out its format.
 """
 
 from collections.abc import Callable

@@ -4,7 +4,7 @@ Two ways to cut. *Lines*: every record is a line of the file, so that any byte r
 read alone (``chunks``): by threads, processes or machines. *Forms*: records lie in one vector or spread over lines;
 brackets are counted from the beginning, and each record is rewritten onto a line of its own.
 
-The module refuses to read records: it knows brackets, strings and line ends, nothing else.
+Does not read records: it knows brackets, strings and line ends, nothing else.
 """
 
 import re
@@ -48,7 +48,7 @@ def spans(total: int, size: int) -> list[tuple[int, int]]:
     return list(pairwise([*range(0, total, size), total]))
 
 
-def aligned(path: Place, lo: int, hi: int) -> tuple[int, int]:
+def align(path: Place, lo: int, hi: int) -> tuple[int, int]:
     """The lines that begin within a byte range, as a byte range: what many ranges share nobody reads twice."""
     total = path.stat().st_size
     with path.open("rb") as file:
@@ -69,7 +69,7 @@ def aligned(path: Place, lo: int, hi: int) -> tuple[int, int]:
 
 def chunks(path: Place, size: int = 64 << 20) -> list[tuple[int, int]]:
     """Byte ranges of about ``size`` bytes that end at line ends; together the whole file."""
-    return [(lo, hi) for lo, hi in (aligned(path, *span) for span in spans(path.stat().st_size, size)) if lo < hi]
+    return [(lo, hi) for lo, hi in (align(path, *span) for span in spans(path.stat().st_size, size)) if lo < hi]
 
 
 def lines_before(path: Place, at: int) -> int:

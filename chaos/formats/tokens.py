@@ -1,7 +1,7 @@
 """Text of Kafka-style histories as tokens: columns of what stands where, by a handful of vector operations.
 
 A ``Notation`` says which bytes are what. In JSON colons and quotes are blanks to the tokens, so that both notations
-have the same ones; ``json_punctuation`` looks at what that hides. The module refuses to know what a line means.
+have the same ones; ``json_punctuation`` looks at what that hides.
 """
 
 from dataclasses import dataclass

@@ -33,11 +33,11 @@ class Kind:
 
     def reordered(self, columns: TxnColumns, order: Ints) -> TxnColumns:
         """As of ``txn_columns``."""
-        return txn_columns.reordered(columns, order)
+        return txn_columns.reorder(columns, order)
 
     def numbered(self, columns: TxnColumns) -> TxnColumns:
         """As of ``txn_columns``."""
-        return txn_columns.numbered(columns)
+        return txn_columns.number_by_appearance(columns)
 
 
 def read(path: Place, *, lists: bool, processes: int | None = None) -> TxnHistory:

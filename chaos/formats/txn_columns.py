@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chaos.core.variable_lengths import offsets, spread
-from chaos.formats.kafka_columns import Ids, Ints, Ops, Small, by_appearance, interned, meant, moved
+from chaos.formats.kafka_columns import Ids, Ints, Ops, Small, by_appearance, interned_number, remap, value_of
 
 Mask = npt.NDArray[np.bool_]
 
@@ -74,13 +74,13 @@ class TxnColumns:
 
     def value_of(self, number: int) -> Hashable:
         """What a number of ``micros.value`` or ``elements`` stands for; None for ``NONE``."""
-        return meant(number, self.values)
+        return value_of(number, self.values)
 
 
-def typed(value: Any) -> Hashable:
+def typed_value(value: Any) -> Hashable:
     """A value that equals another one's only if both are the same: 1, 1.0 and true are three things."""
     if isinstance(value, tuple):
-        return tuple, tuple(map(typed, value))
+        return tuple, tuple(map(typed_value, value))
     return type(value), value
 
 
@@ -93,7 +93,7 @@ class Table:
 
     def of(self, one: Any) -> int:
         """The number of a thing."""
-        key = one if type(one) is int else typed(one)
+        key = one if type(one) is int else typed_value(one)
         found = self.ids.get(key)
         if found is None:
             found = self.ids[key] = len(self.shown)
@@ -110,12 +110,12 @@ def concatenate(parts: Sequence[TxnColumns]) -> TxnColumns:
     base = 0
     for part in parts:
         micros = part.micros
-        value_map = np.array([interned(values.of(value)) for value in part.values], dtype=np.int64)
+        value_map = np.array([interned_number(values.of(value)) for value in part.values], dtype=np.int64)
         op.append(micros.op + base)
         key.append(np.array([keys.of(key) for key in part.keys], dtype=np.int32)[micros.key])
         f.append(np.array([words.of(word) for word in part.words], dtype=np.int8)[part.ops.f])
-        value.append(moved(micros.value, value_map))
-        elements.append(moved(part.elements, value_map))
+        value.append(remap(micros.value, value_map))
+        elements.append(remap(part.elements, value_map))
         base += len(part.ops.index)
     ops = Ops(
         np.concatenate([part.ops.index for part in parts]),
@@ -131,7 +131,7 @@ def concatenate(parts: Sequence[TxnColumns]) -> TxnColumns:
     return TxnColumns(ops, micros, np.concatenate(elements), *shown)
 
 
-def reordered(columns: TxnColumns, order: Ints) -> TxnColumns:
+def reorder(columns: TxnColumns, order: Ints) -> TxnColumns:
     """The same records in another order: ``order[i]`` is the row of ``ops`` that comes to stand at i; others go."""
     ops, micros = columns.ops, columns.micros
     counts = np.bincount(micros.op, minlength=len(ops.index))
@@ -150,7 +150,7 @@ def reordered(columns: TxnColumns, order: Ints) -> TxnColumns:
     )
 
 
-def numbered(columns: TxnColumns) -> TxnColumns:
+def number_by_appearance(columns: TxnColumns) -> TxnColumns:
     """The same history with keys numbered by their first appearance; others have no number."""
     micros = columns.micros
     order, places = by_appearance(micros.key, len(columns.keys))

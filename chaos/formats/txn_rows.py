@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from chaos.core.op import Type
-from chaos.formats.kafka_columns import INTERNED, NO_PROCESS, NONE, Ops, interned
+from chaos.formats.kafka_columns import INTERNED, NO_PROCESS, NONE, Ops, interned_number
 from chaos.formats.records import Event
 from chaos.formats.txn_columns import NO_LIST, SAID, MicroKind, Micros, Table, TxnColumns
 
@@ -98,7 +98,7 @@ class Rows:
             return NONE
         if type(value) is int and INTERNED <= value < _LIMIT:
             return value
-        return interned(self._values.of(value))
+        return interned_number(self._values.of(value))
 
     def columns(self) -> TxnColumns:
         """What was added."""

@@ -20,11 +20,11 @@ from chaos.formats.maps import (
     F,
     Lines,
     bare_integers,
-    listed,
+    is_list,
     maps,
-    named,
     numbers_by_name,
     stamps,
+    words_of,
 )
 from chaos.formats.tokens import CLOSE, EDN, JSON, OPEN, Mask, Text, tokens
 from chaos.formats.txn_columns import NO_LIST, SAID, MicroKind, Micros, TxnColumns
@@ -50,8 +50,8 @@ def take(data: bytes, *, lists: bool, json: bool = False) -> Taken[TxnColumns]:
 def _take(text: Text, *, lists: bool) -> Taken[TxnColumns]:
     lines = maps(text, others=True)
     index, time_ns, process = stamps(text, lines)
-    kind = named(text, lines, TYPE, TYPES)
-    named(text, lines, F, _TXN)
+    kind = words_of(text, lines, TYPE, TYPES)
+    words_of(text, lines, F, _TXN)
     said, inside = _inside(text, lines)
     begins, length, elements = _shapes(text, lines, inside, said)
     what = (_OF_LISTS if lists else _OF_REGISTERS)[text.names(begins + 1)] - 1
@@ -77,7 +77,7 @@ def _take(text: Text, *, lists: bool) -> Taken[TxnColumns]:
 
 def _inside(text: Text, lines: Lines) -> tuple[Mask, Mask]:
     """Of each line whether its value is a list; of each token whether it is within such a value."""
-    said = listed(text, lines)
+    said = is_list(text, lines)
     if text.notation is JSON:
         lines.refused |= json_punctuation.wrong_lines(text, lines.keys)
     return said, (text.depth >= IN_VALUE) & (said & ~lines.refused)[text.line]

@@ -22,7 +22,7 @@ from chaos.core.gate import (
     threshold_words,
 )
 from chaos.core.runinfo import RunInfo
-from chaos.core.verdict import UNKNOWN, Results, Valid, merged
+from chaos.core.verdict import UNKNOWN, Results, Valid, worst_of
 from chaos.gate.measure import Measured, measure
 from chaos.gate.threshold import Threshold, budget, parse
 
@@ -40,7 +40,7 @@ def gates_of(run: RunInfo, instead: Gates | None = None) -> Gates:
     return msgspec.structs.replace(gates, thresholds=(*gates.thresholds, budget(limit_s)))
 
 
-def gated(results: Results, run: RunInfo | None, gates: Gates, today: date) -> Results:
+def with_gate(results: Results, run: RunInfo | None, gates: Gates, today: date) -> Results:
     """A verdict with its thresholds and its gate.
 
     Args:
@@ -94,7 +94,7 @@ def with_thresholds(results: Results, rows: Sequence[ThresholdResult]) -> Result
     reasons = [results.reason, *(f"threshold {row.text}: {row.reason}" for row in unknown)]
     return msgspec.structs.replace(
         results,
-        valid=merged((results.valid, *(_STATES[row.state] for row in rows))),
+        valid=worst_of((results.valid, *(_STATES[row.state] for row in rows))),
         sentence=" ".join(part for part in (*threshold_words(rows), results.sentence) if part),
         reason="; ".join(one for one in reasons if one),
         thresholds=tuple(rows),

@@ -18,7 +18,7 @@ from chaos.generate.generator import HistorySpec
 from chaos.generate.outcomes import WRITERS, Fates
 from chaos.generate.plan import MIX, PASSES, PLANTED, Plan, plan_of
 from chaos.generate.rows import CLIENTS, SCHEMAS, FinalRead, Piece, piece_slots, sends_in
-from chaos.generate.run_folder import growing, write_events, write_run_of
+from chaos.generate.run_folder import folder_in_progress, write_events, write_run_of
 from chaos.models.log.model import LOG
 
 SMALL: Final = 1_000_000
@@ -89,7 +89,7 @@ def write(plan: Plan, folder: Path, argv: tuple[str, ...], processes: int) -> tu
         UsageError: the folder exists, or cannot be made.
     """
     seconds = plan.load_ns / NS_PER_S
-    with growing(folder) as partial:
+    with folder_in_progress(folder) as partial:
         history = partial / "history"
         for name in ("operations", "reads"):
             (history / name).mkdir()

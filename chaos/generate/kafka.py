@@ -2,7 +2,7 @@
 
 Ten clients take turns: in each round all invoke, all take effect one after the other, all are answered. Every log has
 one consumer among them, which polls on until it has everything, so a history of any length is written in the memory of
-what was sent and not polled yet. The module refuses to look at what it wrote.
+what was sent and not polled yet.
 """
 
 import random
@@ -16,7 +16,7 @@ from chaos.core.errors import UsageError
 from chaos.generate.generator import HistorySpec
 from chaos.generate.kafka_lines import Lines, Message, Mops, Poll, Send
 from chaos.generate.kafka_stories import LONGEST, PLANTED, STORIES, UNSEEN
-from chaos.generate.record_lines import RecordLines, said, write_file
+from chaos.generate.record_lines import RecordLines, describe_file, write_file
 
 CLIENTS: Final = 10
 MOST_POLLED: Final = 20
@@ -255,7 +255,7 @@ class KafkaGenerator:
     def write(self, spec: HistorySpec, output: Path) -> str:
         """Write a file."""
         wish = Wish(ops=spec.ops, keys=spec.keys, seed=spec.seed, anomalies=spec.anomalies, **dict(spec.options))
-        return said(spec.ops, write(wish, output))
+        return describe_file(spec.ops, write(wish, output))
 
 
 GENERATOR: Final = KafkaGenerator()

@@ -2,7 +2,7 @@
 
 A *piece* is some whole cycles of a queue (the last one may be cut off). Its sends and records are known from the plan,
 the queue and the number of the piece alone, so that the final reads, which return every record again, are made again
-instead of kept. The module refuses to know of times and reads: ``chaos.generate.rows`` does.
+instead of kept. Times and reads are made by ``chaos.generate.rows``.
 """
 
 from bisect import bisect_left

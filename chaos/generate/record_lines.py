@@ -84,6 +84,6 @@ def _notation_of(name: str) -> str:
     return ending
 
 
-def said(ops: int, size: int) -> str:
+def describe_file(ops: int, size: int) -> str:
     """What a file of so many operations and bytes holds, in a few words."""
     return f"{ops} operations, {size / 1e6:.1f} MB"

@@ -1,7 +1,7 @@
 """The rows of a piece of a history: operations with their times, and the records that its reads returned.
 
 Times keep the promise of the offsets: whatever lies at a lower offset was asked for earlier, or beside it. A read
-returns what was asked for before it began, so none misses anything. The module refuses to write files.
+returns what was asked for before it began, so none misses anything. Does not write files.
 """
 
 from typing import Final

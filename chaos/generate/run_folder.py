@@ -25,7 +25,7 @@ SUBJECTS: Final = subjects_over({})
 
 
 @contextmanager
-def growing(folder: Path) -> Iterator[Path]:
+def folder_in_progress(folder: Path) -> Iterator[Path]:
     """A folder to write into that gets its name when the block ends well; otherwise nothing of it is left.
 
     The manifest is written last.

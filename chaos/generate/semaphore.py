@@ -19,7 +19,7 @@ from chaos.core.recorder import Recorder
 from chaos.core.runinfo import Promises
 from chaos.generate.generator import HistorySpec
 from chaos.generate.plan import ENOUGH, LONGEST_NS, ORIGIN_NS, PER_S, SETTLE_NS, SHORTEST_NS, TIMEOUT_NS
-from chaos.generate.run_folder import growing, write_events, write_run_of
+from chaos.generate.run_folder import folder_in_progress, write_events, write_run_of
 from chaos.models.coordination.semaphore import SEMAPHORE, F, Permit, Wanted
 from chaos.testing.literal_operations import NODES
 
@@ -206,7 +206,7 @@ def write(plan: Plan, folder: Path, argv: tuple[str, ...]) -> int:
         ChaosError: it could not be written to its end.
         UsageError: the folder exists, or cannot be made.
     """
-    with growing(folder) as partial:
+    with folder_in_progress(folder) as partial:
         count = _record(plan, partial / "history")
         write_events(partial / "history", plan.load_ns, plan.end_ns)
         takes = sum(f is TAKE for f, _ in CYCLE)

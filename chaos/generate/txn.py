@@ -15,7 +15,7 @@ import msgspec
 from chaos.core.errors import UsageError
 from chaos.generate.generator import HistorySpec
 from chaos.generate.kafka import CLIENTS, FAILED, LANDED, UNANSWERED
-from chaos.generate.record_lines import RecordLines, said, write_file
+from chaos.generate.record_lines import RecordLines, describe_file, write_file
 from chaos.generate.txn_stories import LONGEST, PLANTED, STORIES, Part, micros
 
 WRITES: Final = 32
@@ -223,7 +223,7 @@ class TransactionsGenerator:
             anomalies=spec.anomalies,
             **dict(spec.options),
         )
-        return said(spec.ops, write(wish, output))
+        return describe_file(spec.ops, write(wish, output))
 
 
 LIST_APPEND: Final = TransactionsGenerator("list-append")

@@ -101,7 +101,7 @@ def last_end_s(rows: Iterable[Row]) -> float:
     return max(map(end_s, rows), default=0.0)
 
 
-def moved(row: Row, by_s: float) -> Row:
+def shift_row(row: Row, by_s: float) -> Row:
     """The same fault so much later, or earlier if it is below 0."""
     return msgspec.structs.replace(row, at_s=round(row.at_s + by_s, _DIGITS))
 

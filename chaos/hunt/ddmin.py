@@ -51,7 +51,7 @@ def _without(chunks: Sequence[tuple[T, ...]], left_out: tuple[T, ...]) -> tuple[
     return tuple(item for chunk in chunks if chunk is not left_out for item in chunk)
 
 
-def lower(value: float, least: float) -> Generator[float, bool, float]:
+def lower_value(value: float, least: float) -> Generator[float, bool, float]:
     """The smallest of ``least``, and ``value`` halved so and so often, with which it still happens."""
     if value <= least:
         return value

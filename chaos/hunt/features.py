@@ -45,7 +45,7 @@ def bucket(number: int) -> int:
     return 1 << (number.bit_length() - 1) if number > 0 else 0
 
 
-def around(faults: Sequence[FaultResult], at_ns: int) -> str:
+def faults_around(faults: Sequence[FaultResult], at_ns: int) -> str:
     """The kinds of fault in force at a time, and those that were healed a moment before, each with ``after-``."""
     kinds = set()
     for fault in faults:
@@ -65,7 +65,7 @@ def of_results(results: Results) -> Iterator[str]:
     kinds = {fault.id: fault.identity.kind if fault.identity is not None else fault.name for fault in results.faults}
     for one in results.failovers:
         changes[one.subject] = changes.get(one.subject, 0) + 1
-        yield f"change {one.subject} {around(results.faults, one.at_ns)}"
+        yield f"change {one.subject} {faults_around(results.faults, one.at_ns)}"
     for subject, number in changes.items():
         yield f"changes {subject} {bucket(number)}"
     for error in results.errors:
@@ -78,7 +78,7 @@ def of_observations(seen: Iterable[Observation], faults: Sequence[FaultResult]) 
     leading: dict[str, set[str]] = {}
     offsets: dict[str, dict[str, int]] = {}
     for one in seen:
-        during = around(faults, one.time_ns)
+        during = faults_around(faults, one.time_ns)
         for claim in one.claims or ():
             leaders = leading.setdefault(claim.subject, set())
             if claim.leader == one.node:
@@ -110,10 +110,10 @@ def of_logs(nodes: Path) -> Iterator[str]:
     for path in sorted(nodes.rglob("*.log")):
         with path.open("rb") as file:
             for _, line in zip(range(LINES_MOST), file, strict=False):
-                if plain := normalised(line.decode(errors="replace")):
+                if plain := normalise(line.decode(errors="replace")):
                     yield f"log {zlib.crc32(plain.encode()):08x}"
 
 
-def normalised(line: str) -> str:
+def normalise(line: str) -> str:
     """A line of a log with ``#`` for each number, at most 160 characters."""
     return _NUMBERS.sub("#", " ".join(line.split()))[:_LINE_MOST]

@@ -14,7 +14,7 @@ from chaos.core.errors import ChaosError
 from chaos.core.rand import stream
 from chaos.hunt.candidate import Candidate
 from chaos.hunt.corpus import NEW, Corpus, kept_in, read_kept
-from chaos.hunt.mutate import Material, mutated
+from chaos.hunt.mutate import Material, mutate
 from chaos.options.experiment import Experiment
 from nemesis.targets.topology import Topology
 
@@ -62,7 +62,7 @@ class Guide:
         self._taken[place] += 1
         parent, other = self._kept[place], random.choice(self._kept)
         material = Material(other=other.candidate, fresh=drawn[1], topology=self._topology(parent.base))
-        return parent.base, mutated(random, parent.candidate, material)
+        return parent.base, mutate(random, parent.candidate, material)
 
     def learn(self, number: int, base: Experiment, candidate: Candidate, features: Sequence[str]) -> tuple[str, ...]:
         """What a run has shown for the first time; its plan is kept if that is anything."""

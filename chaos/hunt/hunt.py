@@ -189,7 +189,7 @@ class Hunt:
                 yield Made(number=number, base=base, candidate=candidate, trial=done.result())
 
 
-def planned(experiment: Experiment, system: Any, backend: Any) -> Candidate:
+def planned_candidate(experiment: Experiment, system: Any, backend: Any) -> Candidate:
     """The run of an experiment with the plan that it draws.
 
     Raises:

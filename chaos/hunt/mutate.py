@@ -33,7 +33,7 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
 Change = Callable[[Random, tuple[Row, ...], Material], list[Row]]
 
 
-def mutated(random: Random, parent: Candidate, material: Material) -> Candidate:
+def mutate(random: Random, parent: Candidate, material: Material) -> Candidate:
     """The parent with one to three changes and another seed; it fits its time limit, which may grow."""
     rows = parent.rows
     for _ in range(random.randint(1, CHANGES_MOST)):
@@ -92,7 +92,7 @@ def combine(random: Random, rows: tuple[Row, ...], material: Material) -> list[R
     return [*rows, *_foreign(material.other.rows)]
 
 
-def again(random: Random, rows: tuple[Row, ...], material: Material) -> list[Row]:  # noqa: ARG001
+def repeat_fault(random: Random, rows: tuple[Row, ...], material: Material) -> list[Row]:  # noqa: ARG001
     """One fault a second time, shortly after it was healed: while the cluster recovers."""
     if not rows:
         return []
@@ -115,7 +115,7 @@ CHANGES: Final[Mapping[str, Change]] = {
     "stretch": stretch,
     "retarget": retarget,
     "combine": combine,
-    "again": again,
+    "again": repeat_fault,
 }
 
 

@@ -10,8 +10,8 @@ from typing import Final
 
 import msgspec
 
-from chaos.hunt.candidate import Candidate, last_end_s, moved, on_nodes
-from chaos.hunt.ddmin import ddmin, lower
+from chaos.hunt.candidate import Candidate, last_end_s, on_nodes, shift_row
+from chaos.hunt.ddmin import ddmin, lower_value
 from nemesis.plan.choose_targets import choose
 from nemesis.plan.plan import Row
 from nemesis.targets.selectors import Selector
@@ -27,7 +27,7 @@ _DRAWN: Final = (Selector.MINOR, Selector.MAJOR, Selector.RANDOM, Selector.ALL, 
 """Selectors whose nodes are known before the run, and of which some may be left out."""
 
 
-def smaller(start: Candidate, topology: Topology) -> Trying:
+def reduce_run(start: Candidate, topology: Topology) -> Trying:
     """Reduce until a whole round changes nothing; the smallest run that failed is returned."""
     best = start
     while True:
@@ -69,7 +69,7 @@ def _with_gap(place: int, now: Candidate, gap_s: float) -> Candidate:
     """All from the fault at a place on sooner, so that it comes so long after the one before."""
     before_s = now.rows[place - 1].at_s if place else 0.0
     by_s = before_s + gap_s - now.rows[place].at_s
-    return now.with_rows([*now.rows[:place], *(moved(row, by_s) for row in now.rows[place:])])
+    return now.with_rows([*now.rows[:place], *(shift_row(row, by_s) for row in now.rows[place:])])
 
 
 def _shorter(best: Candidate) -> Trying:
@@ -136,7 +136,7 @@ def _less_load(best: Candidate) -> Trying:
 
 def _number(best: Candidate, value: float, least: float, made: Callable[[Candidate, float], Candidate]) -> Trying:
     """The smallest value of one number with which a run still fails."""
-    search = lower(value, least)
+    search = lower_value(value, least)
     try:
         wanted = next(search)
         while True:

@@ -10,7 +10,7 @@ from chaos.backend_choice import choose_backend
 from chaos.core.errors import ChaosError, UsageError
 from chaos.hunt.candidate import Candidate
 from chaos.hunt.draw import Space, options_of
-from chaos.hunt.hunt import planned
+from chaos.hunt.hunt import planned_candidate
 from chaos.options.experiment import Experiment
 from chaos.options.planning import mix_of
 from chaos.options.resolve import experiment_of
@@ -60,7 +60,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
                 drawn = options_of(seed, number + again * 2**40, self.space)
                 experiment = experiment_of({**self.own, **drawn})
                 backend, _ = choose_backend(experiment.backend, experiment.backend_options)
-                return experiment, planned(experiment, system_of(experiment), backend)
+                return experiment, planned_candidate(experiment, system_of(experiment), backend)
             except ChaosError as problem:
                 error = problem
         raise UsageError(f"no run that is drawn can begin: {error}")

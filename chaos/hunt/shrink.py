@@ -12,7 +12,7 @@ import msgspec
 from chaos.core.errors import UsageError
 from chaos.core.rand import SEEDS
 from chaos.hunt.candidate import Candidate
-from chaos.hunt.reductions import smaller
+from chaos.hunt.reductions import reduce_run
 from chaos.hunt.trial import Trial, attempt, check_store, keep
 from chaos.options.experiment import Experiment
 from chaos.run.interrupts import Interrupts
@@ -98,7 +98,7 @@ class Shrinker:
                 first = self._failing(start)
                 if first is None:
                     return False
-                search = smaller(first, topology)
+                search = reduce_run(first, topology)
                 wanted = next(search)
                 while True:
                     wanted = search.send(self._failing(wanted))

@@ -1,8 +1,8 @@
 """A cluster that is kept up by hand: ``python -m chaos.manual.manual_cluster FOLDER``, or the same in the foreground.
 
 It is deployed as for a run, without load; faults come when they are asked for, one at a time, chosen, proven and healed
-by what a run uses. Leaving for any reason heals and takes the cluster down; what a ``kill -9`` leaves is
-``chaos clean``'s. The module refuses to judge: nothing was asked of the cluster that could be lost.
+by what a run uses. Leaving for any reason heals and takes the cluster down; what a ``kill -9`` leaves is ``chaos
+clean``'s. Does not judge: no operation was asked of the cluster that could be lost.
 """
 
 import sys

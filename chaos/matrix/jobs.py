@@ -1,6 +1,6 @@
 """What to do next, and what a finished run says: decisions about jobs and rows, without a process.
 
-The module refuses to start anything: ``chaos.matrix.run_jobs`` does.
+Does not start anything: ``chaos.matrix.run_jobs`` does.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     said: str
 
 
-def pending(jobs: Sequence[Job], done: Mapping[str, CellRow], *, unknown: bool = False) -> tuple[Job, ...]:
+def pending_jobs(jobs: Sequence[Job], done: Mapping[str, CellRow], *, unknown: bool = False) -> tuple[Job, ...]:
     """The jobs that have no row of theirs, or one that only says that the run broke: a new command tries again.
 
     ``unknown``: also those that ended without a verdict. What was invalid stays invalid.
@@ -60,7 +60,7 @@ def expected_s(job: Job, own_s: float) -> float:
     return load_s(job.config) + own_s
 
 
-def again(attempt: Attempt, attempts: int) -> bool:
+def should_retry(attempt: Attempt, attempts: int) -> bool:
     """Whether to try once more: a run that broke, or that knows nothing because its cluster did not come up or stay."""
     return attempts < ATTEMPTS and attempt.exit == BROKE
 

@@ -1,7 +1,7 @@
 """A matrix and its jobs: the cross product of axes over a base, less what is excluded, each so and so often.
 
 Everything here is a pure function of the file: which jobs there are, their seeds, and what shrinking makes of their
-times. The module refuses to read files and to run.
+times. Does not read files and does not run.
 """
 
 import hashlib
@@ -135,7 +135,7 @@ def _merged(matrix: Matrix, chosen: tuple[Value, ...]) -> Config:
     return config
 
 
-def plain(config: Config) -> dict[str, Any]:
+def to_options(config: Config) -> dict[str, Any]:
     """The options as a file for ``chaos run -d`` has them."""
     values = {name: value for name, value in config.values.items() if name != "sequence"}
     if "sequence" in config.values:
@@ -166,7 +166,7 @@ def _fingerprint(config: Config) -> str:
 
     What is wanted of a run changes nothing of how it is made: it is judged again (``--judge-again``), not run again.
     """
-    made = {name: value for name, value in plain(config).items() if name not in FIELDS}
+    made = {name: value for name, value in to_options(config).items() if name not in FIELDS}
     text = msgspec.json.encode(made, order="sorted")
     return hashlib.blake2b(text, digest_size=8).hexdigest()
 
@@ -234,7 +234,7 @@ def plan_of(matrix: Matrix, jobs: tuple[Job, ...], scale: float) -> MatrixPlan:
     )
 
 
-def only(jobs: tuple[Job, ...], pattern: str | None) -> tuple[Job, ...]:
+def select_jobs(jobs: tuple[Job, ...], pattern: str | None) -> tuple[Job, ...]:
     """The jobs whose id or cell matches: a part of it, or the whole where there is a wildcard.
 
     Raises:

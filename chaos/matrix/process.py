@@ -1,7 +1,7 @@
 """One run as a process of its own that ends with us, and what it left.
 
 The run is in a session of its own, so that an interrupt reaches it once and through us; the kernel kills it if we are
-killed, and its hosts end with it. The module refuses to judge what it left.
+killed, and its hosts end with it.
 """
 
 import os

@@ -1,7 +1,7 @@
 """A matrix file: its keys, its axes, and the shipped ones by name.
 
-The options in it are those of ``chaos run`` and are read by the same loader, with the same errors. The module refuses
-to expand: ``chaos.matrix.model`` does.
+The options in it are those of ``chaos run`` and are read by the same loader, with the same errors. Does not expand:
+``chaos.matrix.model`` does.
 """
 
 from importlib.resources import files
@@ -11,7 +11,7 @@ from typing import Any, Final
 import yaml
 
 from chaos.core.errors import UsageError
-from chaos.core.strict_yaml import Entry, Source, parse, read, unknown
+from chaos.core.strict_yaml import Entry, Source, parse, read, unknown_key_error
 from chaos.matrix.model import Axis, Matrix, Value, slug
 from chaos.options.config_file import Config, known_keys, options
 
@@ -19,7 +19,7 @@ KEYS: Final = ("name", "about", "base", "axes", "exclude", "repeats", "seed")
 _FOLDER: Final = files("chaos") / "matrices"
 
 
-def shipped() -> tuple[str, ...]:
+def shipped_matrices() -> tuple[str, ...]:
     """The names of the matrices that come with the package."""
     return tuple(sorted(one.name.removesuffix(".yaml") for one in _FOLDER.iterdir() if one.name.endswith(".yaml")))
 
@@ -31,10 +31,10 @@ def read_matrix(text: str) -> Matrix:
         UsageError: the file, the line, what is wrong and what would be right.
     """
     path = Path(text)
-    if text in shipped() and not path.exists():
+    if text in shipped_matrices() and not path.exists():
         return matrix_of(parse((_FOLDER / f"{text}.yaml").read_text(), f"{text}.yaml"))
     if not path.exists():
-        raise UsageError(f"{text}: no such file, and no shipped matrix; shipped: {', '.join(shipped())}")
+        raise UsageError(f"{text}: no such file, and no shipped matrix; shipped: {', '.join(shipped_matrices())}")
     return matrix_of(read(path, "chaos matrix"))
 
 
@@ -54,7 +54,7 @@ def matrix_of(source: Source) -> Matrix:
         elif entry.key == "exclude":
             excluded = entry
         else:
-            raise unknown(entry, KEYS)
+            raise unknown_key_error(entry, KEYS)
     if slug(found["name"]) != found["name"]:
         raise UsageError(f"{source.file}: name {found['name']}: letters, digits and - only; it names a folder")
     if not found.get("axes"):
@@ -105,12 +105,12 @@ def _rule(source: Source, node: yaml.Node, known: dict[str, set[str]]) -> dict[s
     rule = {}
     for entry in source.entries(node, "a rule of exclude"):
         if entry.key not in known:
-            raise unknown(entry, tuple(known))
+            raise unknown_key_error(entry, tuple(known))
         one = isinstance(entry.value, yaml.ScalarNode)
         nodes = (entry.value,) if one else source.items(entry.value, entry.key)
         names = tuple(source.text(each, entry.key) for each in nodes)
         missing = next((name for name in names if name not in known[entry.key]), None)
         if missing is not None:
-            raise unknown(Entry(missing, entry.where, entry.value), tuple(known[entry.key]))
+            raise unknown_key_error(Entry(missing, entry.where, entry.value), tuple(known[entry.key]))
         rule[entry.key] = names
     return rule

@@ -1,7 +1,7 @@
 """Runs a matrix: one job after the other, each stored before the next begins, and the pages made anew each time.
 
 What is on the disk is the only state, so a matrix that was cut off goes on where it was: jobs without a row are done,
-what a cut-off run left behind is removed. The module refuses to change a verdict, and to try an invalid run again.
+what a cut-off run left behind is removed. Does not change a verdict, and does not try an invalid run again.
 """
 
 import fcntl
@@ -20,8 +20,8 @@ from chaos.core.matrix_results import PLAN, CellRow, MatrixPlan, append_row, cur
 from chaos.core.runinfo import read_run
 from chaos.core.verdict import exit_code
 from chaos.gate.judge import gates_of
-from chaos.matrix.jobs import Attempt, again, beside_s, expected_s, pending, row_of
-from chaos.matrix.model import Job, load_s, plain
+from chaos.matrix.jobs import Attempt, beside_s, expected_s, pending_jobs, row_of, should_retry
+from chaos.matrix.model import Job, load_s, to_options
 from chaos.matrix.process import perform
 from chaos.options.experiment import DEFAULTS
 from chaos.options.gates import gates_in
@@ -109,13 +109,13 @@ def judge_again(jobs: Sequence[Job], folder: Path, say: Say) -> int:
             new = row_of(by_id[row.id], attempt, row.earlier, folder)
             if new != row:
                 append_row(folder, new)
-                say(f"{new.verdict:<7}  {new.id}{changed(row, new)}")
+                say(f"{new.verdict:<7}  {new.id}{describe_change(row, new)}")
         say(f"{len(rows)} runs judged again")
         write_pages(folder)
         return worst_exit(current(ids, read_rows(folder)).values())
 
 
-def changed(before: CellRow, after: CellRow) -> str:
+def describe_change(before: CellRow, after: CellRow) -> str:
     """What another judgement changed of a row that matters most."""
     if before.verdict != after.verdict:
         return f", was {before.verdict}: {after.sentence or after.reason}"
@@ -136,7 +136,7 @@ def _do(
     """Every wanted job that has no row; True if it was stopped before the last."""
     ids = [job.planned for job in jobs]
     done = dict(current(ids, read_rows(folder)))
-    left = pending(wanted, done, unknown=unknown)
+    left = pending_jobs(wanted, done, unknown=unknown)
     if len(left) < len(wanted):
         say(f"{len(wanted) - len(left)} of {len(wanted)} runs are done already")
     for position, job in enumerate(left):
@@ -159,7 +159,7 @@ def _one(job: Job, folder: Path, say: Say, interrupts: Interrupts) -> CellRow | 
     cells = folder / "cells"
     cells.mkdir(exist_ok=True)
     options, log = cells / f"{job.planned.id}.yaml", cells / f"{job.planned.id}.log"
-    text = yaml.safe_dump(plain(job.config), sort_keys=False, allow_unicode=True)
+    text = yaml.safe_dump(to_options(job.config), sort_keys=False, allow_unicode=True)
     _write(options, f"# {job.planned.id}: chaos run -d this file\n{text}".encode())
     earlier: list[str] = []
     while not interrupts.asked.is_set():
@@ -172,7 +172,7 @@ def _one(job: Job, folder: Path, say: Say, interrupts: Interrupts) -> CellRow | 
         )
         if interrupts.asked.is_set():
             return None
-        if not again(attempt, len(earlier) + 1):
+        if not should_retry(attempt, len(earlier) + 1):
             return row_of(job, attempt, [one for one in earlier if one], folder)
         earlier.append(str(attempt.folder.relative_to(folder)) if attempt.folder is not None else "")
         say(f"again    {job.planned.id}: it broke: {attempt.said}")
@@ -249,5 +249,5 @@ def _write(path: Path, content: bytes) -> None:
 def forecast(jobs: Sequence[Job], done: Mapping[str, CellRow], *, unknown: bool = False) -> list[tuple[Job, float]]:
     """Each job with the seconds it is expected to take; 0 for one that is done."""
     own_s = beside_s(jobs, done)
-    left = {job.planned.id for job in pending(jobs, done, unknown=unknown)}
+    left = {job.planned.id for job in pending_jobs(jobs, done, unknown=unknown)}
     return [(job, expected_s(job, own_s) if job.planned.id in left else 0.0) for job in jobs]

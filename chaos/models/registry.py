@@ -6,7 +6,7 @@ from chaos.core.model import Model, word_table
 from chaos.core.runinfo import RunInfo
 
 
-@plugins.kept
+@plugins.cache_by_plugins
 def model_named(name: str) -> Model:
     """The model of this name.
 

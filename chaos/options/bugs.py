@@ -1,6 +1,6 @@
 """The bugs that systems carry as switches: one by its name, all for a list, and what one means for a run.
 
-What a bug declares are defaults of ``chaos run``: whatever somebody gives wins. The module refuses to know any bug.
+What a bug declares are defaults of ``chaos run``: whatever somebody gives wins.
 """
 
 from collections.abc import Mapping
@@ -63,10 +63,10 @@ def options_of(bug: Bug) -> dict[str, Any]:
     return {"workload": bug.workload, "nemesis": bug.nemesis, **bug.options}
 
 
-def listed() -> list[dict[str, str]]:
+def bug_rows() -> list[dict[str, str]]:
     """A row for each bug of each system that loads."""
     rows = []
-    for row in plugins.listed("systems"):
+    for row in plugins.list_group("systems"):
         if row.error is not None:
             continue
         for bug in bugs_of(plugins.load("systems", row.name)()).values():

@@ -1,8 +1,8 @@
 """A run's options from a YAML file: the same names as on the command line, each value with the line it stands in.
 
 A key is a field of ``Experiment`` (as ``config.yaml`` of a run folder has it) or the long option without its dashes;
-``settings:`` holds the system's, ``bug:`` one of its bugs. Paths are taken as on the command line. The module refuses
-to guess: what nobody knows, what stands twice and what is of the wrong type is an error with file and line.
+``settings:`` holds the system's, ``bug:`` one of its bugs. Paths are taken as on the command line. Does not guess: an
+unknown word, a word that stands twice and a value of the wrong type are errors with file and line.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,7 +15,7 @@ import yaml
 
 from chaos.core.amounts import ASKED
 from chaos.core.errors import UsageError
-from chaos.core.strict_yaml import Entry, Source, read, unknown
+from chaos.core.strict_yaml import Entry, Source, read, unknown_key_error
 from chaos.options.experiment import Experiment
 from chaos.options.fault_sequence import is_sequence, names_of, steps_of
 from chaos.options.gates import FIELDS, gate_in
@@ -120,14 +120,14 @@ class _Reading:
         """One key of the file's top."""
         field = self._keys.get(entry.key)
         if field is None:
-            raise unknown(entry, self._keys, "see chaos run --help; keys of the system stand below settings:")
+            raise unknown_key_error(entry, self._keys, "see chaos run --help; keys of the system stand below settings:")
         if field == "settings":
             for inner in self._source.entries(entry.value, entry.key):
                 self._keep("settings", f"settings.{inner.key}", inner.key, inner, self._source.text)
         elif field == "backend_options":
             for inner in self._source.entries(entry.value, entry.key):
                 if inner.key not in BACKEND_OPTIONS:
-                    raise unknown(inner, BACKEND_OPTIONS)
+                    raise unknown_key_error(inner, BACKEND_OPTIONS)
                 self._backend(inner.key, inner)
         elif field in BACKEND_OPTIONS:
             self._backend(field, entry)

@@ -1,7 +1,7 @@
 """The resolved value of a run: every option with its origin, before anything happens.
 
-``Experiment`` is what ``chaos run`` was asked for once defaults are filled in; ``as_yaml`` writes it with
-the origin of each value as a comment. The module refuses to touch a host or a file.
+``Experiment`` is what ``chaos run`` was asked for once defaults are filled in; ``as_yaml`` writes it with the origin of
+each value as a comment. Does not touch a host or a file.
 """
 
 import math

@@ -13,7 +13,7 @@ import yaml
 
 from chaos.core.amounts import DAY_S, Amount
 from chaos.core.errors import UsageError
-from chaos.core.strict_yaml import Entry, Source, unknown, word
+from chaos.core.strict_yaml import Entry, Source, unknown_key_error, word
 from chaos.options.yaml_amounts import amount_in
 from nemesis.faults.params import Param
 from nemesis.plan.nemesis_names import params_named
@@ -92,7 +92,7 @@ def steps_of(source: Source, node: yaml.Node) -> Steps:
         elif entry.key == "repeat":
             found["repeat"] = _repeat(source, entry.value)
         else:
-            raise unknown(entry, _OF_SEQUENCE)
+            raise unknown_key_error(entry, _OF_SEQUENCE)
     if "steps" not in found:
         raise UsageError(f"{source.where(node)}: nemesis has no steps; write steps: [{EXAMPLE}]")
     return Steps(**found)
@@ -118,7 +118,7 @@ def _step(source: Source, node: yaml.Node) -> Step:
     said: dict[str, Any] = {}
     for entry in source.entries(node, "a step"):
         if entry.key not in _KEYS:
-            raise unknown(entry, _KEYS)
+            raise unknown_key_error(entry, _KEYS)
         if entry.key == "nemesis":
             said[entry.key] = names_of(source, entry.value)
         elif entry.key == "when":

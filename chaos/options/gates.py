@@ -8,7 +8,7 @@ import yaml
 
 from chaos.core.errors import UsageError
 from chaos.core.gate import ANOMALIES, FAIL_ON, THRESHOLDS, UNKNOWN, Allowed, Gates
-from chaos.core.strict_yaml import Source, unknown
+from chaos.core.strict_yaml import Source, unknown_key_error
 from chaos.gate.threshold import Threshold, nearest, parse
 
 FIELDS: Final = ("thresholds", "fail_on", "allow")
@@ -137,7 +137,7 @@ def _allowed(source: Source, node: yaml.Node, what: str) -> Allowed:
     where: dict[str, str] = {}
     for entry in source.entries(node, f"a finding of {what}"):
         if entry.key not in _KEYS:
-            raise unknown(entry, _KEYS)
+            raise unknown_key_error(entry, _KEYS)
         said[entry.key], where[entry.key] = source.text(entry.value, entry.key), entry.where
     missing = [key for key in _KEYS[:3] if not said.get(key, "").strip()]
     if missing:

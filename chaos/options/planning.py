@@ -1,6 +1,6 @@
 """The plan of a run: read from a file where one was named, else drawn for this system on these hosts; and its mix.
 
-The module refuses to draw (``nemesis.plan.plan`` does) and to begin anything.
+Does not draw (``nemesis.plan.plan`` does) and does not begin anything.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -47,7 +47,7 @@ def plan_of(experiment: Experiment, system: System, backend: Backend, say: Calla
     if e.plan is not None:
         rows = read_plan(Path(e.plan))
         if e.pin:
-            rows = pinned(rows, Path(e.plan).parent / "history" / RUN_EVENTS, say)
+            rows = pin_targets(rows, Path(e.plan).parent / "history" / RUN_EVENTS, say)
         _check(rows, e, system, backend)
         return rows
     nodes = system.topology(e.settings)
@@ -58,12 +58,12 @@ def plan_of(experiment: Experiment, system: System, backend: Backend, say: Calla
     if e.sequence is None:
         for line in left_out(e.nemesis, system.roles, nodes, missing, subjects_of(system, e.settings, e.keys)):
             say(f"nemesis  {line}")
-    rows = drawn(e, system, missing)
+    rows = draw_plan(e, system, missing)
     _check(rows, e, system, backend)
     return rows
 
 
-def drawn(e: Experiment, system: System, missing: Mapping[str, str] = NOTHING) -> tuple[Row, ...]:
+def draw_plan(e: Experiment, system: System, missing: Mapping[str, str] = NOTHING) -> tuple[Row, ...]:
     """Pure: the plan that a run asks for, wherever it may happen.
 
     Raises:
@@ -122,7 +122,7 @@ def mix_of(experiment: Experiment, system: System) -> dict[Word, float]:
     return mix_on(workload, operations)
 
 
-def pinned(rows: Sequence[Row], events: Path, say: Callable[[str], None]) -> tuple[Row, ...]:
+def pin_targets(rows: Sequence[Row], events: Path, say: Callable[[str], None]) -> tuple[Row, ...]:
     """The rows with the targets that they had in the run whose events these are.
 
     A row that was not begun there had none: it is left out, and ``say`` is told.

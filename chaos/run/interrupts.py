@@ -1,6 +1,6 @@
 """The interrupts of the person at the keyboard: the first asks to stop, the second to leave.
 
-The module refuses to stop anything: whoever works asks it.
+Does not stop anything: whoever works asks it.
 """
 
 import signal

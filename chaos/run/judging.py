@@ -22,7 +22,7 @@ from chaos.core.gate import Gates
 from chaos.core.runinfo import RunInfo, read_run
 from chaos.core.storage_path import Place
 from chaos.core.verdict import Results
-from chaos.gate.judge import gated, gates_of
+from chaos.gate.judge import gates_of, with_gate
 
 if TYPE_CHECKING:  # a path that is not there needs none of them
     from checkers.engine.judge import Judged
@@ -223,7 +223,9 @@ def _kept(home: Path, found: "Judged", wished: Wishes) -> Results:
     from checkers.engine.results_files import write_results
 
     run = read_run(home)
-    return write_results(home, found._replace(results=gated(found.results, run, wished(run), datetime.now(UTC).date())))
+    return write_results(
+        home, found._replace(results=with_gate(found.results, run, wished(run), datetime.now(UTC).date()))
+    )
 
 
 def _here(folder: Place, note: str, only: Collection[str]) -> "Judged | ChaosError":
@@ -259,7 +261,7 @@ def judge_imported(
         return []
     chosen = _chosen(engine, lambda: sum(map(rows_of_file, paths)))
     if not chosen.spark:
-        return [_imported_here(path, question, chosen.note) for path in progress.each("files", paths)]
+        return [_imported_here(path, question, chosen.note) for path in progress.track("files", paths)]
     from spark_checkers.engine import judge_imported as judged_on_spark
 
     return judged_on_spark(paths, question, scratch, chosen.note)

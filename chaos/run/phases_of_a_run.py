@@ -1,8 +1,8 @@
 """``chaos run`` phase by phase: deploy, load, break, heal, final phases, check, report.
 
-Undo is a stack: each phase pushes its undo, and leaving for any reason pops it. The first interrupt
-stops the load and the faults but still heals, reads, checks and reports; the second heals and
-leaves. The module refuses to decide anything that a pure function elsewhere can decide.
+Undo is a stack: each phase pushes its undo, and leaving for any reason pops it. The first interrupt stops the load and
+the faults but still heals, reads, checks and reports; the second heals and leaves. What a pure function can decide is
+decided elsewhere.
 """
 
 import traceback

@@ -91,7 +91,7 @@ def argv_of_one(argv: Sequence[str]) -> tuple[str, ...]:
     return tuple(kept)
 
 
-def one(experiment: Experiment, argv: Sequence[str], room: str) -> Ended:
+def run_once(experiment: Experiment, argv: Sequence[str], room: str) -> Ended:
     """One run of its seed, in a folder ``room`` of its own; what did not pass moves into the store."""
     from chaos.backend_choice import choose_backend
     from chaos.run.phases_of_a_run import run
@@ -158,7 +158,7 @@ def _all(experiment: Experiment, argv: Sequence[str], times: int, jobs: int, roo
         return msgspec.structs.replace(experiment, seed=seed), argv, str(rooms / str(number))
 
     if jobs == 1:
-        yield from (one(*asked(number)) for number in range(times))
+        yield from (run_once(*asked(number)) for number in range(times))
         return
     interrupts = Interrupts(say)
     with interrupts.listening(), _pool(jobs) as pool:
@@ -166,7 +166,7 @@ def _all(experiment: Experiment, argv: Sequence[str], times: int, jobs: int, roo
         number = 0
         while (number < times and not interrupts.asked.is_set()) or going:
             while number < times and len(going) < jobs and not interrupts.asked.is_set():
-                going.add(pool.submit(one, *asked(number)))
+                going.add(pool.submit(run_once, *asked(number)))
                 number += 1
             done, going = wait(going, return_when=FIRST_COMPLETED)
             yield from sorted((each.result() for each in done), key=lambda ended: ended.seed)

@@ -1,6 +1,6 @@
 """The run folder: plain files, there from the first second, complete enough after ``kill -9`` to be judged.
 
-Folders can be tarred, moved and merged. The module refuses to interpret what it keeps.
+Folders can be tarred, moved and merged.
 """
 
 import os

@@ -1,7 +1,6 @@
 """What is done to a cluster that serves: load and faults, recovery, final phases, the nodes' logs.
 
-Each phase is a method, in the order in which they are called. The module refuses to decide what a pure function
-elsewhere can decide.
+Each phase is a method, in the order in which they are called. What a pure function can decide is decided elsewhere.
 """
 
 import math

@@ -26,11 +26,11 @@ FakeBug: TypeAlias = Callable[[Step, Any, Invocation], tuple[Any, Any]]
 
 def changes(op: Invocation) -> bool:
     """Whether an operation changes its object, as its model says."""
-    return op.f in changing(type(op.f))
+    return op.f in changing_words(type(op.f))
 
 
-@plugins.kept
-def changing(words: type[Word]) -> frozenset[Word]:
+@plugins.cache_by_plugins
+def changing_words(words: type[Word]) -> frozenset[Word]:
     """The words of a model that change its objects."""
     models = (model_named(name) for name in plugins.names("models"))
     functions = next(model.functions for model in models if model.words is words)

@@ -19,10 +19,10 @@ Space: TypeAlias = Mapping[int, tuple[int, ...]]
 
 def transaction_step(held: Space | None, op: Invocation) -> tuple[Space, Reads]:
     """All micro-operations in their order, at once."""
-    return applied(held or {}, held or {}, op)
+    return apply(held or {}, held or {}, op)
 
 
-def applied(held: Space, seen: Space, op: Invocation) -> tuple[Space, Reads]:
+def apply(held: Space, seen: Space, op: Invocation) -> tuple[Space, Reads]:
     """What a transaction makes of a space, and what it reads, if it sees another space and its own writes."""
     after, own, reads = dict(held), dict(seen), Reads([])
     for one in op.argument.micros:
@@ -44,7 +44,7 @@ def read_old_snapshots(every: int = 3, behind: int = 5) -> FakeBug:
         older = past.setdefault(op.key, [])
         older.append(held or {})
         del older[:-behind]
-        return applied(held or {}, older[0] if next(turns) % every == 0 else held or {}, op)
+        return apply(held or {}, older[0] if next(turns) % every == 0 else held or {}, op)
 
     return bug
 

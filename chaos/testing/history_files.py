@@ -1,9 +1,8 @@
 """For authors of checkers and plugins: histories as literals, on disk as a real run would leave them.
 
-A literal is a small YAML file: operations with times in seconds, faults, who was master when, and the
-verdict it must get (``docs/reference/history.md`` has the syntax). ``write_run_folder`` makes a run folder of it
-through the recorder and the event log themselves, so that a test of a checker exercises the whole way
-from the raw stream to the verdict. The module refuses to judge.
+A literal is a small YAML file: operations with times in seconds, faults, who was master when, and the verdict it must
+get (``docs/reference/history.md`` has the syntax). ``write_run_folder`` makes a run folder of it through the recorder
+and the event log themselves, so that a test of a checker exercises the whole way from the raw stream to the verdict.
 """
 
 import os

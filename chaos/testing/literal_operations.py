@@ -23,8 +23,8 @@ from chaos.models.log.operations import (
     Schedule,
     Send,
     Transact,
-    given,
     placed_at,
+    records_given,
     value_of,
 )
 from chaos.models.log.transaction import Decision
@@ -198,7 +198,7 @@ def _known_content(acts: list[Act], key: int) -> dict[int, Value]:
         if value is not None and offset is not None:
             content[offset] = value
         content.update(
-            {one.offset: one.value for one in given(done).records if one.value is not None and one.offset >= 0}
+            {one.offset: one.value for one in records_given(done).records if one.value is not None and one.offset >= 0}
         )
     return content
 

@@ -1,7 +1,7 @@
 """What the main process and its processes inside the cluster's network say to each other.
 
-JSON lines over a child's standard input and output. The main process sends specifications and phases
-only; operations never travel here, they go to the history. The module refuses to act.
+JSON lines over a child's standard input and output. The main process sends specifications and phases only; operations
+never travel here, they go to the history.
 """
 
 from typing import Any

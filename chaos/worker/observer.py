@@ -30,7 +30,7 @@ from chaos.worker.messages import (
     ReplicasRead,
     Seen,
 )
-from chaos.worker.pipe import Child, Pipe, answered, serve
+from chaos.worker.pipe import Child, Pipe, answer_of, serve
 from cluster.system import Probe, ShowsReplicaData, System
 
 
@@ -101,9 +101,9 @@ async def _body(spec: ObserverSpec, pipe: Pipe) -> None:
                 warnings = tuple(note.text for note in found.notes if note.data.get("warning"))
                 pipe.say(Answer(text="", warnings=warnings, settings=found.settings, promises=found.promises))
             except ChaosError as error:
-                pipe.say(answered(str(error)))
+                pipe.say(answer_of(str(error)))
         elif isinstance(command, AskReady):
-            pipe.say(answered(await probe.readiness()))
+            pipe.say(answer_of(await probe.readiness()))
         elif isinstance(command, Observe) and rounds is None:
             rounds = asyncio.ensure_future(_rounds(spec, pipe, probe, log))
         elif isinstance(command, ReadReplicas):

@@ -1,8 +1,7 @@
 """Both ends of the pipe between the main process and a process inside the cluster's network.
 
-``Inside`` is the main process' end: it starts the child, sends commands, keeps what it says and
-notices when it ends. ``serve`` is the child's end. A child whose input closes leaves at once: the harness is
-gone. The module refuses to know what the messages mean.
+``Inside`` is the main process' end: it starts the child, sends commands, keeps what it says and notices when it ends.
+``serve`` is the child's end. A child whose input closes leaves at once: the harness is gone.
 """
 
 import asyncio
@@ -279,6 +278,6 @@ def serve(child: Child) -> None:
     asyncio.run(speak(child, sys.stdin, 1, log_to, os.getpid()))
 
 
-def answered(error: str | None) -> Answer:
+def answer_of(error: str | None) -> Answer:
     """An ``Answer``: empty for yes."""
     return Answer(text=error or "")

@@ -15,7 +15,7 @@ from typing import Final as Constant
 import msgspec
 
 from chaos import plugins
-from chaos.core.client import Client, settled
+from chaos.core.client import Client, invoke_in_time
 from chaos.core.clock import NS_PER_S, now_ns, ns_from_now
 from chaos.core.op import Completion, Invocation, Type, Word
 from chaos.core.recorder import Recorder
@@ -150,7 +150,7 @@ class Worker:
             if self._performs is not None:
                 done = await self._performs.perform(client, op)
             else:
-                done = await settled(client, op)
+                done = await invoke_in_time(client, op)
                 self._generator.learn(op, done)
             ended_ns = self._recorder.complete(number, op, done)
         finally:
@@ -253,7 +253,7 @@ class Worker:
         )
         self._next_process += self._spec.workers
         number, _ = self._recorder.invoke(op, now_ns(), pinned=False)
-        done = await settled(client, op)
+        done = await invoke_in_time(client, op)
         self._recorder.complete(number, op, done)
         self._counts[ask.f, done.type] += 1
         return done

@@ -16,7 +16,7 @@ from chaos.core.client import Client
 from chaos.core.clock import NS_PER_S
 from chaos.core.errors import UsageError
 from chaos.core.op import Completion, Invocation, Word
-from chaos.core.rand import below, stream
+from chaos.core.rand import draw_below, stream
 from chaos.workload.final import FinalPhase, FinalSpec
 
 QUIET_OF: Final = 10
@@ -177,7 +177,7 @@ def check_suited(workload: Workload, system: str, operations: frozenset[Word], *
         )
 
 
-def staggered(rng: random.Random, per_s: float) -> Iterator[int]:
+def staggered_times(rng: random.Random, per_s: float) -> Iterator[int]:
     """Instants in ns: one in each interval of 1/per_s, at a random place in it."""
     step = NS_PER_S / per_s
     i = 0
@@ -215,8 +215,8 @@ class OpenLoop:
         label = ",".join(map(str, clients))
         when = stream(self._spec.seed, "when", f.word, label)
         who = stream(self._spec.seed, "who", f.word, label)
-        for number, at_ns in enumerate(staggered(when, per_s)):
-            arrival = Arrival(at_ns, f, clients[below(who, len(clients))], below(who, self._spec.keys))
+        for number, at_ns in enumerate(staggered_times(when, per_s)):
+            arrival = Arrival(at_ns, f, clients[draw_below(who, len(clients))], draw_below(who, self._spec.keys))
             if f not in self._quietened or number % QUIET_OF == 0 or not self._is_quiet(at_ns):
                 yield arrival
 
@@ -226,11 +226,11 @@ class OpenLoop:
         label = ",".join(map(str, clients))
         when = stream(self._spec.seed, "step", number, f.word, label)
         who = stream(self._spec.seed, "who in step", number, f.word, label)
-        for after_ns in staggered(when, per_s * (factor - 1)):
+        for after_ns in staggered_times(when, per_s * (factor - 1)):
             at_ns = int(from_s * NS_PER_S) + after_ns
             if at_ns >= until_s * NS_PER_S:
                 return
-            yield Arrival(at_ns, f, clients[below(who, len(clients))], below(who, self._spec.keys))
+            yield Arrival(at_ns, f, clients[draw_below(who, len(clients))], draw_below(who, self._spec.keys))
 
     def _is_quiet(self, at_ns: int) -> bool:
         return any(begin <= at_ns < end for begin, end in self._quiet)

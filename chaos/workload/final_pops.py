@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.op import Completion, Type
-from chaos.models.log.operations import Ack, Pop, given
+from chaos.models.log.operations import Ack, Pop, records_given
 from chaos.models.log.words import F
 from chaos.workload.final import GIVE_UP_S, Ask, Asks, FinalSpec, Heard, Limits, Part, Steps, Wait, keys_of
 
@@ -27,7 +27,7 @@ def _acks(done: Completion) -> tuple[Ask, ...]:
     """An ack for each message that was popped."""
     return tuple(
         Ask(F.ACK, Ack(value=record.value, offset=record.offset), TIMEOUT_S)
-        for record in given(done).records
+        for record in records_given(done).records
         if record.value is not None
     )
 
@@ -63,7 +63,7 @@ class FinalPops:
         while now_ns < until_ns:
             heard: Heard = yield Asks((Ask(F.POP, Pop(invisible_ns=self._invisible_ns), TIMEOUT_S),))
             (done,), now_ns = heard.answers, heard.now_ns
-            records = given(done).records
+            records = records_given(done).records
             if done.type is Type.OK and not records and heard.asked_ns > due_ns:
                 return ""
             why, settled = done.error or why, True

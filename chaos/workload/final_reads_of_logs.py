@@ -13,10 +13,10 @@ import msgspec
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.op import Completion, Type
-from chaos.models.log.operations import given
+from chaos.models.log.operations import records_given
 from chaos.models.log.words import F
 from chaos.workload.final import GIVE_UP_S, Ask, Asks, FinalSpec, Heard, Limits, Part, Steps, Wait, keys_of
-from chaos.workload.unread_values import LogNote, missing
+from chaos.workload.unread_values import LogNote, count_missing
 
 BETWEEN_PASSES_S: Final = 5.5
 LOST_AFTER_S: Final = 120.0
@@ -57,7 +57,7 @@ class Pass(msgspec.Struct, frozen=True, kw_only=True):
 
 def _digest(done: Completion) -> str:
     state = hashlib.blake2b(digest_size=16)
-    for record in given(done).records:
+    for record in records_given(done).records:
         state.update(f"{record.offset}={record.value};".encode())
     return state.hexdigest()
 
@@ -106,7 +106,7 @@ class FinalReads:
         heard = yield Asks((Ask(F.DRAIN, None, timeout_s),), fresh=True)
         (done,) = heard.answers
         last = done
-        read = given(done)
+        read = records_given(done)
         if done.type is Type.OK and self._has_group:
             heard = yield Asks((Ask(F.COMMITTED_READ, None, timeout_s),))
             (last,) = heard.answers
@@ -116,7 +116,7 @@ class FinalReads:
             next_offset=read.next_offset,
             max_offset=read.max_offset,
             digest=_digest(done),
-            missing=missing(note.owed, read.records),
+            missing=count_missing(note.owed, read.records),
         )
         return seen, heard
 

@@ -16,9 +16,9 @@ from chaos.core.clock import NS_PER_S
 from chaos.core.op import Completion, Invocation, Type
 from chaos.core.rand import stream
 from chaos.models.log.checks import CHECKS
-from chaos.models.log.operations import Commit, ReadFrom, given, goes_on
+from chaos.models.log.operations import Commit, ReadFrom, goes_on, records_given
 from chaos.models.log.words import F
-from chaos.workload.base import Arrival, Generator, LoadSpec, staggered
+from chaos.workload.base import Arrival, Generator, LoadSpec, staggered_times
 from chaos.workload.final import FinalPhase, FinalSpec
 from chaos.workload.final_reads_of_logs import read_whole
 from chaos.workload.log_clients import LogLoad
@@ -107,7 +107,7 @@ class GroupLoad:
     def _steps(self, key: int, clients: frozenset[int], per_s: float) -> Iterator[Arrival]:
         """The steps of these clients on one queue; what they do in a step their answers decide."""
         slot, owner = -1, -1
-        for at_ns in staggered(stream(self._spec.seed, "step", key), per_s):
+        for at_ns in staggered_times(stream(self._spec.seed, "step", key), per_s):
             if (now := self.slot(key, at_ns)) != slot:
                 slot, owner = now, self.owner(key, now)
             if owner in clients:
@@ -155,7 +155,7 @@ class GroupLoad:
         if held is None or held.asking != op.process:
             return
         held.asking = None
-        following = given(done).next_offset
+        following = records_given(done).next_offset
         if op.f is F.COMMIT:
             held.uncommitted_polls = 0
         elif op.f is F.COMMITTED_READ:

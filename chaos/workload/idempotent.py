@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from chaos.core.client import Client, settled
+from chaos.core.client import Client, invoke_in_time
 from chaos.core.clock import NS_PER_S
 from chaos.core.op import Completion, Invocation, Type
 from chaos.models.log.checks import CHECKS
@@ -65,7 +65,7 @@ class IdempotentLoad:
         """A send waits for its turn and is attempted until it is answered."""
         if op.f is F.SEND:
             return await self._queue.send(client, op)
-        done = await settled(client, op)
+        done = await invoke_in_time(client, op)
         self.learn(op, done)
         return done
 

@@ -1,9 +1,8 @@
 """Idempotent sends: one operation is attempted until it is answered, one at a time per producer.
 
-A client makes one attempt per call, also here. What is repeated is the call, under the same producer and
-number, until an answer says ok or the operation's deadline comes; then it is ``info`` if any attempt may
-have been taken, else ``fail``. The module refuses to know how producers number their messages: the
-workload does.
+A client makes one attempt per call, also here. What is repeated is the call, under the same producer and number, until
+an answer says ok or the operation's deadline comes; then it is ``info`` if any attempt may have been taken, else
+``fail``. Does not number messages: the workload does.
 """
 
 import asyncio
@@ -12,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from chaos.core.client import Client, settled
+from chaos.core.client import Client, invoke_in_time
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.op import Completion, Invocation, Type
 from chaos.core.time_limit import until
@@ -29,12 +28,12 @@ LEAST_NS: Final = 200_000_000
 BUSY: Final = "its producer was busy until the deadline"
 
 
-async def repeated(client: Client, op: Invocation) -> Completion:
+async def send_until_ok(client: Client, op: Invocation) -> Completion:
     """Attempt an idempotent send until it is ok or its deadline comes."""
     unknown: Completion | None = None
     while True:
         attempt_deadline_ns = min(op.deadline_ns, now_ns() + ATTEMPT_NS)
-        done = await settled(client, msgspec.structs.replace(op, deadline_ns=attempt_deadline_ns))
+        done = await invoke_in_time(client, msgspec.structs.replace(op, deadline_ns=attempt_deadline_ns))
         if done.type is Type.OK:
             return done
         if done.type is Type.INFO:
@@ -70,7 +69,7 @@ class ProducerQueue:
             return done
         try:
             stamped = self._stamped(op)
-            done = await repeated(client, stamped)
+            done = await send_until_ok(client, stamped)
             self._learn(stamped, done)
         finally:
             lock.release()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from chaos.core.op import Completion, Invocation, Type
-from chaos.models.log.operations import ReadFrom, Send, given, placed_at
+from chaos.models.log.operations import ReadFrom, Send, placed_at, records_given
 from chaos.models.log.words import SENDS, F, Value
 from chaos.workload.base import Arrival, LoadSpec, OpenLoop
 from chaos.workload.unread_values import LogNote, Unread
@@ -87,7 +87,7 @@ class LogLoad:
             if offset is not None:
                 self._end[at] = max(self._end.get(at, 0), offset + 1)
         elif op.f in (F.POLL, F.READ):
-            following = given(done).next_offset
+            following = records_given(done).next_offset
             if following is not None:
                 (self._cursor if op.f is F.POLL else self._end)[at] = following
 

@@ -16,7 +16,7 @@ from chaos.core.clock import NS_PER_S
 from chaos.core.op import Completion, Invocation, Type
 from chaos.core.rand import stream
 from chaos.models.log.checks import CHECKS
-from chaos.models.log.operations import Ack, Extend, Pop, given
+from chaos.models.log.operations import Ack, Extend, Pop, records_given
 from chaos.models.log.words import HOLDS, F, Record, Value
 from chaos.workload.base import Arrival, Generator, LoadSpec
 from chaos.workload.final import FinalPhase, FinalSpec
@@ -112,7 +112,7 @@ class PopLoad:
         """Hold what was popped, and what was kept longer again."""
         began_ns = op.deadline_ns - self._timeout_ns
         if op.f is F.POP:
-            for record in given(done).records:
+            for record in records_given(done).records:
                 self._take(op.client, op.key, record, began_ns)
         elif isinstance(op.argument, Extend) and done.type is Type.OK:
             self._hold(op.client, op.key, op.argument.value, op.argument.offset, began_ns, extend=False)

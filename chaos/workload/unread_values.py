@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from chaos.core.op import Completion, Invocation, Type
-from chaos.models.log.operations import creates, given, placed_at, value_of
+from chaos.models.log.operations import creates, placed_at, records_given, value_of
 from chaos.models.log.words import READS, SENDS, Record, Value
 
 MOST: Final = 20_000
@@ -42,7 +42,7 @@ class Unread:
         """Note what an ok send promises, and take off what a read returned."""
         if op.f in READS:
             if waiting := self._values.get(op.key):
-                waiting.difference_update(one.value for one in given(done).records if one.value is not None)
+                waiting.difference_update(one.value for one in records_given(done).records if one.value is not None)
         elif op.f in SENDS and done.type is Type.OK:
             offset, value = placed_at(done), value_of(op)
             if offset is not None:
@@ -64,7 +64,7 @@ def _age(value: Value) -> tuple[int, int]:
     return value.sequence, value.writer
 
 
-def missing(owed: Sequence[tuple[int, int]], records: Iterable[Record]) -> int:
+def count_missing(owed: Sequence[tuple[int, int]], records: Iterable[Record]) -> int:
     """How many of the owed values a read did not return."""
     if not owed:
         return 0

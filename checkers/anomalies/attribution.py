@@ -1,9 +1,9 @@
 """Who did it, as what, and under or after which fault: the words that every check uses.
 
-A sentence about an anomaly names the node that answered, its role and epoch as the observers heard them, and
-one fault: the latest in force that hit this node, else the latest begun before; for messages that a node lost
-later the next one that hit it, unless the last one was nearer in time. The module refuses to
-claim a cause: a fault that is named came before, and no more is said.
+A sentence about an anomaly names the node that answered, its role and epoch as the observers heard them, and one fault:
+the latest in force that hit this node, else the latest begun before; for messages that a node lost later the next one
+that hit it, unless the last one was nearer in time. Does not claim a cause: a fault that is named came before, and no
+more is said.
 """
 
 from typing import Any, Final, NamedTuple
@@ -12,7 +12,7 @@ import msgspec
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
-from chaos.core.name_lists import listed
+from chaos.core.name_lists import join_names
 from chaos.core.op import Type
 from chaos.core.verdict import Example
 from chaos.models.log.words import F
@@ -94,7 +94,7 @@ def newer_leader(context: Context, node: str, at_ns: int, subject: str | None) -
 def fault_name(fault: FaultSpan, *, whom: bool = True) -> str:
     """``fault 2 (leader-kill on b1)``."""
     more = f" and {len(fault.targets) - _SHOWN} more" if len(fault.targets) > _SHOWN else ""
-    shown = listed(fault.targets) if not more else ", ".join(fault.targets[:_SHOWN]) + more
+    shown = join_names(fault.targets) if not more else ", ".join(fault.targets[:_SHOWN]) + more
     return f"fault {fault.id} ({fault.name}{f' on {shown}' if whom and fault.targets else ''})"
 
 

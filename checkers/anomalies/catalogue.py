@@ -31,11 +31,11 @@ def built_in() -> Mapping[str, AnomalyKind]:
     )
 
 
-@plugins.kept
+@plugins.cache_by_plugins
 def kinds() -> Mapping[str, AnomalyKind]:
     """Every kind that an installed check may find, the strongest first; a check that does not load adds none."""
     every = dict(built_in())
-    for name in plugins.foreign(plugins.CHECKS):
+    for name in plugins.foreign_names(plugins.CHECKS):
         with contextlib.suppress(UsageError):
             for kind in plugins.load(plugins.CHECKS, name).anomalies:
                 every.setdefault(kind.name, kind)

@@ -2,15 +2,15 @@
 
 Two nodes that lead in one epoch, or two sets under one number, cannot both have been decided by one order of decisions.
 Nodes of the group repeat what controllers decided, so the controllers are to be looked at first; that they contradict
-each other is said only where two of them were heard. The module refuses to judge: two leaders in one epoch are an
-anomaly of ``checkers.cluster.roles``.
+each other is said only where two of them were heard. Does not judge: two leaders in one epoch are an anomaly of
+``checkers.cluster.roles``.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from chaos.core.name_lists import listed
+from chaos.core.name_lists import join_names
 from checkers.anomalies.attribution import fault_name
 from checkers.anomalies.findings import seconds_text
 from checkers.history.check_input import Context
@@ -41,8 +41,8 @@ class Contradiction(NamedTuple):
                 aside = f", cut off from most controllers by {fault_name(cut, whom=False)} at {since},"
             said.append(f"{one.by}{aside} said at {seconds_text(context, one.at_ns)} that {one.what}")
         if {one.by for one in self.heard} <= set(controllers_of(context)):
-            return f"the controllers contradict each other: {listed(said)}"
-        return f"what the controllers decide once was told in two ways: {listed(said)}"
+            return f"the controllers contradict each other: {join_names(said)}"
+        return f"what the controllers decide once was told in two ways: {join_names(said)}"
 
     def suspects(self, context: Context) -> tuple[str, ...]:
         """Whom to look at: the controllers that were cut off from most when they spoke; all if none is known to be."""
@@ -90,7 +90,7 @@ def _sets(context: Context, subject: str | None) -> Iterator[tuple[int, str, Hea
     """Number, members, and who said so."""
     for one in context.timeline.in_sync:
         if one.subject == subject and one.number >= 0:
-            members = listed(one.members)
+            members = join_names(one.members)
             what = f"SyncStateSet {one.number} of {subject} was {members}"
             yield one.number, members, Heard(what, one.node, one.first_ns)
 

@@ -1,7 +1,7 @@
 """Whether another leader may have taken over between two moments: what a promise about failovers may cover.
 
-The module refuses to say who did: a fault that was in force, a new claim to lead, or another node that answers is
-enough for a doubt, and a doubt is all that a promise needs.
+Does not say which one did: a fault that was in force, a new claim to lead, or another node that answers is enough for a
+doubt, and a doubt is all that a promise needs.
 """
 
 import numpy as np

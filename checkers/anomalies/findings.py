@@ -1,7 +1,7 @@
 """What kernels find, in a form that adds up: exact counts, few examples, the offset ranges touched.
 
-Ranges are how anomalies of one cause are brought together later (SEMANTICS 9). The module refuses to
-decide validity beyond the promises: that is the verdict's business.
+Ranges are how anomalies of one cause are brought together later (SEMANTICS 9). Does not decide validity beyond the
+promises: that is the verdict's business.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.name_lists import listed
+from chaos.core.name_lists import join_names
 from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example, Valid
 from chaos.models.log.transaction import Decision
@@ -126,7 +126,7 @@ def count_of(number: int, noun: str) -> str:
 
 def numbers(noun: str, which: Collection[int]) -> str:
     """``queue 3``, ``queues 0, 2 and 3``."""
-    return f"{noun}{'s' if len(which) > 1 else ''} {listed([str(one) for one in sorted(which)])}"
+    return f"{noun}{'s' if len(which) > 1 else ''} {join_names([str(one) for one in sorted(which)])}"
 
 
 def incomplete(undrained: Mapping[int, str]) -> list[str]:

@@ -7,7 +7,7 @@ after the load began. Figures and one assumption; does not judge any change.
 from typing import Final
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.name_lists import listed
+from chaos.core.name_lists import join_names
 from chaos.core.verdict import Failover
 from checkers.anomalies.findings import count_of
 from checkers.history.check_input import Context
@@ -57,7 +57,7 @@ def missing_failover(context: Context) -> str | None:
     for fault in context.timeline.faults:
         led = _led(fault, context) if _deposes(fault, after_s, context) else []
         if led and changed.isdisjoint(led):
-            several = f" of {listed(led)}" if len(context.run.replicated) > 1 else ""
+            several = f" of {join_names(led)}" if len(context.run.replicated) > 1 else ""
             return (
                 f"leadership{several} never changed, though fault {fault.id} ({fault.name}) took the leader away for"
                 f" {_lasted_s(fault):.1f} s and another is promised to take over after {after_s:g} s"

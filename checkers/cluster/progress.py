@@ -2,8 +2,8 @@
 
 A silence is the time from a send that was due to the next acknowledgement of any send to its queue. One that begins
 under a fault that hits controllers alone, or between it and the next fault, and is longer than the system's margin is
-``no-progress``. The module refuses to judge where a fault hits brokers as well, where an outage had begun before, where
-a queue was not served again after an earlier fault, and where the load itself fell behind.
+``no-progress``. Does not judge where a fault hits brokers as well, where an outage had begun before, where a queue was
+not served again after an earlier fault, and where the load itself fell behind.
 """
 
 from collections.abc import Iterator

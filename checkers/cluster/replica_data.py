@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from chaos.core.name_lists import listed
+from chaos.core.name_lists import join_names
 from chaos.core.replica_data import DIFFERING_MOST, WHOLE, ReplicaData
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example
 from chaos.models.log.words import MODEL as LOG_MODEL
@@ -76,7 +76,7 @@ class _Teller:
         subject, position = self._peers[0].subject, self._peers[0].position
         who = actor(self._context, few[0], self._context.timeline.end_ns, subject=subject)
         return who.example(
-            f"after the load {who.subject} {verb}s {other} {place}, where {listed(many)} "
+            f"after the load {who.subject} {verb}s {other} {place}, where {join_names(many)} "
             f"{verb if len(many) > 1 else f'{verb}s'} {usual}; each has applied {subject} up to {position}",
             ops=tuple({"node": node, "holds": content} for node, content in said.items()),
         )

@@ -1,8 +1,7 @@
 """At most one leader of a subject in an epoch, and no leader that goes back in epochs (SEMANTICS 15).
 
-Judged over the claims that observers heard. A cut-off leader that still thinks it leads, in its old
-epoch, is not an anomaly: it cannot know. Nor are the leaders of two subjects. The module refuses to judge what
-followers repeat of others.
+Judged over the claims that observers heard. A cut-off leader that still thinks it leads, in its old epoch, is not an
+anomaly: it cannot know. Nor are the leaders of two subjects. Does not judge what followers repeat of others.
 """
 
 from collections import defaultdict

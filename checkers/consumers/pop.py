@@ -3,8 +3,8 @@
 ``undelivered``: an acknowledged message that no pop returned, though pops came back empty at the end.
 ``never-redelivered``: one that was given, was acknowledged by nobody, and was not given again after its time.
 ``redelivered-after-ack``: one that was given again although its holder's ack had been answered ok in time.
-``early-redelivery``: one that was given to somebody while another had it for certain. The module refuses to judge
-what the bounds of time leave open.
+``early-redelivery``: one that was given to somebody while another had it for certain. Does not judge what the bounds of
+time leave open.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.name_lists import listed
+from chaos.core.name_lists import join_names
 from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
 from chaos.models.log.words import F
@@ -324,5 +324,5 @@ class PopKernel(OfEachKey):
             return msgspec.structs.replace(row, valid=UNKNOWN, found="early or not cannot be told", reason=reason)
         whys = sorted(set(summary.unended.values()))
         keys = {why: [key for key, own in summary.unended.items() if own == why] for why in whys}
-        reason = listed([f"{numbers('queue', keys[why])} was not popped to its end: {why}" for why in whys])
+        reason = join_names([f"{numbers('queue', keys[why])} was not popped to its end: {why}" for why in whys])
         return msgspec.structs.replace(row, valid=UNKNOWN, found="what is left to pop is not known", reason=reason)

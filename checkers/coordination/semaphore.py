@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from chaos.core.name_lists import listed
+from chaos.core.name_lists import join_names
 from chaos.core.op import Type
 from chaos.models.coordination.semaphore import MODEL, F
 from chaos.models.objects.answers import TOLD
@@ -54,7 +54,7 @@ def wrongs(shard: QueueShard, granted: Ints) -> Iterator[Wrong]:
     lease_ends = ops.invoke[granted] + columns["lease_ms"][granted] * SURE_NS_PER_MS
     ends = held_until(whose[granted], lease_ends, whose[back], ops.invoke[back])
     for *holders, late in too_many(ops.complete[granted], ends, permits):
-        others = listed([str(one) for one in sorted(number[granted[holders]].tolist())])
+        others = join_names([str(one) for one in sorted(number[granted[holders]].tolist())])
         said = f"permit {number[granted[late]]} was granted while all {permits} were held: {others}"
         yield Wrong("permits-exceeded", said, tuple(granted[[*holders, late]].tolist()))
     twice = given_twice(number[granted])

@@ -1,13 +1,13 @@
 """One cause, one headline (SEMANTICS 9), and the sentence that a broker engineer can act on.
 
-Anomalies are brought together by queue and offset range, the strongest first. The module refuses to change a verdict.
+Anomalies are brought together by queue and offset range, the strongest first. Does not change a verdict.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from chaos.core.name_lists import listed
+from chaos.core.name_lists import join_names
 from chaos.core.runinfo import Promises
 from chaos.core.verdict import Anomaly, Headline
 from checkers.anomalies.catalogue import kind_of, rank
@@ -102,7 +102,7 @@ def sentence_valid(held: Sequence[Held], anomalies: Mapping[str, Anomaly], conte
     skipped = skipped_words(context)
     under = (f" under {words}" if context.timeline.injected() else "") + (f" ({skipped})" if skipped else "")
     asked = "" if context.timeline.faults or context.run.planned_faults else words
-    did = listed([_counted(name, one) for name, one in sorted(anomalies.items(), key=lambda item: rank(item[0]))])
+    did = join_names([_counted(name, one) for name, one in sorted(anomalies.items(), key=lambda item: rank(item[0]))])
     first = "; ".join(one.first for one in held if one.first) or "No check found anything wrong"
     clauses = [
         f"{first}{under}",
@@ -117,7 +117,7 @@ def sentence_valid(held: Sequence[Held], anomalies: Mapping[str, Anomaly], conte
 
 def not_held_to(promises: Promises) -> str:
     """What the system was not held to, since the settings that it rests on were not proven; empty if there is none."""
-    return f"the system was not held to {listed(promises.not_taken)}" if promises.not_taken else ""
+    return f"the system was not held to {join_names(promises.not_taken)}" if promises.not_taken else ""
 
 
 def sentence_unknown(reasons: Sequence[str], context: Context) -> str:

@@ -1,7 +1,7 @@
 """Every check by name, found through the entry points ``chaos.checks``, and which of them judge a run.
 
 The built-in ones come by the door that plugins use. A check that does not load harms no run that does not name it.
-Executors have no entry points: they are told where the checks are. The module refuses to judge.
+Executors have no entry points: they are told where the checks are.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -28,14 +28,14 @@ FIGURES: Final = (
 """The curves and the figures of a run, which decide nothing."""
 
 
-@plugins.kept
+@plugins.cache_by_plugins
 def instance(place: str) -> Any:
     """The one object of a class: ``module:Class``."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)()
 
 
-@plugins.kept
+@plugins.cache_by_plugins
 def _loaded() -> tuple[dict[str, Check[Any]], dict[str, str]]:
     """The checks by name, and of those that cannot be used why."""
     found: dict[str, Check[Any]] = {}

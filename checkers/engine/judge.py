@@ -14,7 +14,7 @@ import msgspec
 
 from chaos.core.errors import HistoryError
 from chaos.core.series import Series
-from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, FaultResult, Headline, Results, Steady, merged
+from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, FaultResult, Headline, Results, Steady, worst_of
 from checkers.anomalies.catalogue import rank
 from checkers.anomalies.findings import Finding, Findings, add_findings, combine_anomalies
 from checkers.assumptions import Traffic, named_counts, skipped_words, why_unfinished
@@ -245,7 +245,7 @@ def conclude(part: Part | None, context: Context, panel: Panel, engine: str, eng
     reasons = list(dict.fromkeys(one for row in rows if row.valid == UNKNOWN for one in row.reason.split("; ") if one))
     results = _measured(
         Results(
-            valid=merged(row.valid for row in rows),
+            valid=worst_of(row.valid for row in rows),
             sentence="",
             reason="; ".join(reasons),
             model=context.run.workload,

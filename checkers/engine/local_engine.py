@@ -1,8 +1,8 @@
 """The engine without a JVM: materialise, then run the checks over the queues, here.
 
 A long history is judged by as many processes as there are cores, each with one queue in memory at a time; their
-summaries are added up in the order of the queues, so the verdict is the same. The module refuses to start processes
-where that costs more than it gives.
+summaries are added up in the order of the queues, so the verdict is the same. Starts no processes where that costs more
+than it saves.
 """
 
 import os

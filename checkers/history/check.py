@@ -4,7 +4,7 @@
 ``conclude`` turns the whole into one row of the verdict table. ``checkers.engine.local_engine`` runs checks in this
 process, ``spark_checkers`` in executors: the same functions on the same columns, so the verdicts agree by construction.
 
-What a check may do beside is a protocol of its own. The module refuses to know any check.
+What a check may do beside is a protocol of its own.
 """
 
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable

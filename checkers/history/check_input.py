@@ -1,6 +1,6 @@
 """What a check is given: the columns of one key, and what is known of the run beside.
 
-The module refuses to read files: a shard arrives as columns.
+Does not read files: a shard arrives as columns.
 """
 
 from collections.abc import Mapping

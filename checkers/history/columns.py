@@ -1,7 +1,6 @@
 """Small vectorised tools over columns that several kernels need.
 
-Everything is O((n + m) log n) without a Python loop over rows. The module refuses to know what a
-column means.
+Everything is O((n + m) log n) without a Python loop over rows.
 """
 
 from collections.abc import Iterable

@@ -1,7 +1,7 @@
 """Who led what in which epoch, and who was in sync, as far as nodes said so.
 
 Answers in which a node says the same are taken together first, so that a thousand subjects cost no more than their
-changes. The module refuses to judge.
+changes.
 """
 
 from bisect import bisect_left

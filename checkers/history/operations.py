@@ -1,7 +1,7 @@
 """The operations of one key by column, and which of them make up a queue's log.
 
-Columns are read when they are first asked for. Indices called ``op`` point into the operations. The module refuses to
-know what reads returned (``checkers.history.log``), and to judge.
+Columns are read when they are first asked for. Indices called ``op`` point into the operations. Does not hold what
+reads returned (``checkers.history.log`` does).
 """
 
 from functools import cached_property

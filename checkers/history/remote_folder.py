@@ -1,7 +1,7 @@
 """A run folder of another file system: whether it is judged where it is, and what of it is copied to this machine.
 
-Tables are read where they are, by whoever needs their rows. Streams have to become tables first, and nothing is
-written there, so they are copied. The module refuses to judge.
+Tables are read where they are, by whoever needs their rows. Streams have to become tables first, and nothing is written
+there, so they are copied.
 """
 
 from functools import partial

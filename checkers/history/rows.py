@@ -1,7 +1,6 @@
 """The rows of one queue in the tables of all workers: columns are decoded when they are asked for.
 
-Of a long history most time goes into decoding, and a single check needs half of it. The module refuses to judge, and
-to know what a column means.
+Of a long history most time goes into decoding, and a single check needs half of it.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

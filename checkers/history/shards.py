@@ -1,8 +1,8 @@
 """From a run folder to the columns of one queue: the only place of the checks that reads rows.
 
-A worker's stream becomes tables once; they are made again when the stream is newer. Everything here
-runs where the engine runs its kernels: in this process, or in an executor. A folder of another file
-system is read where it is. The module refuses to judge, to merge, and to write there.
+A worker's stream becomes tables once; they are made again when the stream is newer. Everything here runs where the
+engine runs its kernels: in this process, or in an executor. A folder of another file system is read where it is. Does
+not write there.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,7 @@
 """One worker's table, on this machine or on another file system: its footer, and the row groups that are asked for.
 
 A table is one Parquet file with a row group for each queue or more. Of it are read the footer, once, and the columns
-and row groups that somebody wants: never all of it. The module refuses to know what a column means.
+and row groups that somebody wants: never all of it.
 """
 
 import zlib

@@ -1,7 +1,7 @@
 """Values of one queue by name: (writer, sequence) to the position of its send, and what lies at which offset.
 
 By direct addressing wherever numbers are dense, as those of the workloads are; by sorting elsewhere, with the same
-answers. The module refuses to know what an operation is.
+answers.
 """
 
 from functools import cached_property

@@ -1,7 +1,7 @@
 """What the words of a run's model are to the checks that judge runs of any model.
 
 From the functions of the model, so that recovery, availability and traffic are judged alike of logs, registers and
-whatever comes. The module refuses to know any word.
+whatever comes.
 """
 
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ class Words(NamedTuple):
         return f"{number} {self.change}{'' if number == 1 else 's'}"
 
 
-@plugins.kept
+@plugins.cache_by_plugins
 def _of_model(name: str) -> Words:
     model = model_named(name)
     functions = {int(word): (word.word, function) for word, function in model.functions.items()}

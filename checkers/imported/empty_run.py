@@ -1,6 +1,6 @@
 """The run that kernels ask about where there was none of ours: an imported history.
 
-The module refuses to promise anything: what a system may do is not known, and there is one nameless node.
+Promises nothing: what a system may do is not known, and there is one nameless node.
 """
 
 from collections.abc import Mapping

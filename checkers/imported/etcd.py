@@ -9,8 +9,8 @@ from chaos.core.storage_path import Place
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example, Results, Valid
 from chaos.formats.etcd_robustness import Did, EtcdReport, Watched, as_operations, read_report
 from chaos.formats.etcd_text import answer_text, request_text, word_of
-from chaos.formats.etcd_words import listed
-from chaos.formats.missing import Missing, undone
+from chaos.formats.etcd_words import or_empty
+from chaos.formats.missing import Missing, retractable
 from checkers.anomalies.catalogue import rank
 from checkers.imported.figures import figures
 from checkers.imported.load import of_operations
@@ -48,7 +48,7 @@ def judge(path: Place, question: Question, engine: str) -> Results:
         anomalies=anomalies,
         reason=verdict.reason,
         cut_off=report.cut_off,
-        undone=undone(anomalies, STANDS, Missing.ANY),
+        undone=retractable(anomalies, STANDS, Missing.ANY),
         examined=f"{len(report.operations)} operations of {clients} client{'s' * (clients != 1)}",
         figures=figures(of_operations(operations.items, MODEL), [], None, untold="kv tells of no lost messages"),
     )
@@ -59,7 +59,7 @@ def _with_watches(judged: Results, report: EtcdReport, anomalies: dict[str, Anom
     """The verdict on the operations with that on the watches beside it."""
     if not report.watches:
         return msgspec.structs.replace(judged, absent={**judged.absent, WATCH: "no client watched anything"})
-    events = sum(len(listed(message.events)) for one in report.watches for message in listed(one.line.messages))
+    events = sum(len(or_empty(message.events)) for one in report.watches for message in or_empty(one.line.messages))
     valid: Valid = not anomalies
     reason = ""
     if valid and judged.valid is not True:
@@ -86,8 +86,8 @@ def _with_watches(judged: Results, report: EtcdReport, anomalies: dict[str, Anom
 def _watch_row(watch: Watched) -> dict[str, Any]:
     asked = watch.line.request
     keys = f"keys that begin with {asked.key!r}" if asked.prefix else f"key {asked.key!r}"
-    messages = listed(watch.line.messages)
-    events = sum(len(listed(one.events)) for one in messages)
+    messages = or_empty(watch.line.messages)
+    events = sum(len(or_empty(one.events)) for one in messages)
     since = f" from revision {asked.revision}" if asked.revision else ""
     told = f"{events} events in {len(messages)} messages"
     times = [one.time_ns for one in messages]

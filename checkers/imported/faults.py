@@ -2,8 +2,8 @@
 
 Jepsen's nemesis writes each act twice, when it is asked and when it is done; OpenChaos writes when a fault starts and
 when it ends. An act that begins something opens a fault, and the act that undoes it ends all that are open of its kind,
-as in Jepsen's plots. The module refuses to guess: acts whose names say neither are told by name and open nothing, and
-nobody has proven what a nemesis says it did.
+as in Jepsen's plots. Does not guess: acts whose names say neither are told by name and open nothing, and what a nemesis
+says it did is not proven.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

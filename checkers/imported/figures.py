@@ -1,8 +1,7 @@
 """Figures of an imported history: what its operations became, how available the service was, and what faults cost.
 
 The same measures as of our own runs, by the same functions (``service``, ``rto``, ``rpo``), from the times in the file.
-They decide nothing. The module refuses to make up what a history does not say: such a figure is absent, with the
-reason.
+They decide nothing. Does not make up what a history does not say: such a figure is absent, with the reason.
 """
 
 from collections.abc import Mapping, Sequence

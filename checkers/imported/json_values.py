@@ -1,7 +1,4 @@
-"""Values of a reader as JSON has them.
-
-The module refuses to know what a value means.
-"""
+"""Values of a reader as JSON has them."""
 
 from collections.abc import Mapping
 from typing import Any

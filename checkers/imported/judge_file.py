@@ -1,6 +1,6 @@
 """One imported file against one question: read, judge, and tell.
 
-Pure but for reading the file; the same function runs here and in executors. The module refuses to print.
+Pure but for reading the file; the same function runs here and in executors. Does not print.
 """
 
 from chaos.core.memory import keep_freed

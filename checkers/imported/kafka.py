@@ -1,6 +1,6 @@
 """Kafka-style histories: read, judged, and told.
 
-The module refuses to decide what is an error; ``checkers.kafka`` does.
+Does not decide what is an error; ``checkers.kafka`` does.
 """
 
 from typing import Final
@@ -12,7 +12,7 @@ from chaos.core.storage_path import Place
 from chaos.core.verdict import Anomaly, Example, Results
 from chaos.formats import registry as formats
 from chaos.formats.kafka import KafkaHistory
-from chaos.formats.missing import Missing, undone
+from chaos.formats.missing import Missing, retractable
 from checkers.imported.figures import Losses, figures
 from checkers.imported.json_values import to_json
 from checkers.imported.load import of_kafka
@@ -56,7 +56,7 @@ def answer(history: KafkaHistory, question: Question, engine: str) -> Results:
 def may_be_undone(verdict: KafkaVerdict, missing: Missing) -> frozenset[str]:
     """The anomalies that more of the history may undo; each occurrence of some rests on a send that may yet fail."""
     unsure = {name for name, one in verdict.anomalies.items() if one.count == one.unsure}
-    return undone(verdict.anomalies, STANDS, missing) | unsure
+    return retractable(verdict.anomalies, STANDS, missing) | unsure
 
 
 def told_of(verdict: KafkaVerdict, history: KafkaHistory, question: Question, engine: str) -> Results:

@@ -2,8 +2,7 @@
 
 One task pairs the records of all parts (``pair``), one for every group of logs judges these (``look``, ``examine``),
 one adds up and tells (``conclude``). What they give each other lies in the folder of the parts: tables as files of
-NumPy, which are mapped where they can be. The module refuses parts whose order is not that of their index
-(``is_in_order``).
+NumPy, which are mapped where they can be. Does not take parts whose order is not that of their index (``is_in_order``).
 """
 
 import pickle
@@ -227,7 +226,7 @@ def conclude(
     if edges:
         again = _merged(edges, 0)
         summary.ww, summary.wr = again.ww, again.wr
-    history = kafka_format.joined([kafka_parts.load(one.part) for one in parts])  # figures ask for every message
+    history = kafka_format.join_parts([kafka_parts.load(one.part) for one in parts])  # figures ask for every message
     verdict = check.conclude(
         summary,
         Records(history.columns, _whole(paired).partner),

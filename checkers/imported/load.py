@@ -1,7 +1,6 @@
 """The load of an imported history as columns of times: what was asked, what became of it, who was given what, and when.
 
-One shape for all formats, so that ``figures`` need not know them. The module refuses to judge, and it leaves out what
-has no time.
+One shape for all formats, so that ``figures`` need not know them. Leaves out what has no time.
 """
 
 from collections.abc import Iterable, Sequence

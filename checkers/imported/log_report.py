@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from chaos.core.name_lists import listed
+from chaos.core.name_lists import join_names
 from chaos.core.op import Type
 from chaos.core.verdict import Example
 from chaos.formats.operations import NEVER, Operation
@@ -82,10 +82,10 @@ def _sentence(name: str, example: Example, log: Log, shown: Sequence[Operation])
         value=f"value {show(value)}",
         offset=example.offset,
         log=f"log {log.name}" if log.name else "the log",
-        offsets=listed([str(one) for one in offsets]),
-        values=listed([f"value {show(one)}" for one in values.values()]),
+        offsets=join_names([str(one) for one in offsets]),
+        values=join_names([f"value {show(one)}" for one in values.values()]),
     )
-    return f"{said} (line{'s' * (len(lines) > 1)} {listed(lines)})"
+    return f"{said} (line{'s' * (len(lines) > 1)} {join_names(lines)})"
 
 
 def row(operation: Operation) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from chaos.core.op import Type
 from chaos.core.storage_path import Place
 from chaos.core.verdict import Anomaly, Results
 from chaos.formats import registry as formats
-from chaos.formats.missing import UNDONE, Missing, Stands, undone
+from chaos.formats.missing import UNDONE, Missing, Stands, retractable
 from chaos.formats.operations import Operation
 from chaos.models.log.words import F
 from checkers.anomalies.findings import Findings, anomaly, count_of, merge_findings, validity
@@ -228,7 +228,7 @@ def judge(path: Place, question: Question, engine: str) -> Results:
         anomalies=anomalies,
         reason="",
         cut_off=operations.cut_off,
-        undone=undone(anomalies, STANDS, operations.missing),
+        undone=retractable(anomalies, STANDS, operations.missing),
         examined=f"{len(operations.items)} operations of {count_of(len(logs), 'log')}",
         figures=figures(of_operations(operations.items, question.model), operations.others, None),
     )

@@ -1,6 +1,6 @@
 """Registers, sets, queues and the like: each key is an object, and each object has its answer.
 
-The module refuses to search by itself; ``checkers.objects`` does.
+Does not search by itself; ``checkers.objects`` does.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,7 @@ from chaos.core.op import Type
 from chaos.core.storage_path import Place
 from chaos.core.verdict import Anomaly, Example, Results
 from chaos.formats import registry as formats
-from chaos.formats.missing import Missing, undone
+from chaos.formats.missing import Missing, retractable
 from chaos.formats.operations import LONG_AGO, NEVER, Operation, Operations
 from checkers.imported.figures import Losses, figures
 from checkers.imported.json_values import to_json
@@ -57,7 +57,7 @@ def _undone(found: Iterable[str], model: str, operations: Operations) -> frozens
     """The anomalies that more of the history may undo: any, if it may yet say what an open operation wrote."""
     secret = any(not one.answered and one.argument is None and one.f not in _UNNAMED for one in operations.items)
     missing = Missing.ANY if secret else operations.missing
-    return undone(found, registry.MODELS[model].stands, missing)
+    return retractable(found, registry.MODELS[model].stands, missing)
 
 
 def _objects(operations: Operations, question: Question) -> Iterable[tuple[Any, Calls]]:

@@ -1,6 +1,6 @@
 """What is asked of an imported history: its format, the model it is held against, and the model's options.
 
-The module refuses to guess a format; a model is guessed only where a format has but one.
+Does not guess a format; a model is guessed only where a format has but one.
 """
 
 from typing import Final, Literal

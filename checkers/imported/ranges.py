@@ -40,7 +40,7 @@ def read_range(path: Place, lo: int, hi: int, folder: Path) -> ReadPart:
     """
     if text.is_vector(path):
         raise HistoryError(f"{path}: the records are one vector")
-    history = kafka_format.read_range(path, *text.aligned(path, lo, hi))
+    history = kafka_format.read_range(path, *text.align(path, lo, hi))
     try:
         return keep(history, folder)
     except OSError as error:
@@ -53,4 +53,4 @@ def judge_parts(parts: Sequence[ReadPart], question: Question, engine: str) -> R
     Raises:
         HistoryError: the parts do not make one history; the whole file may.
     """
-    return kafka.answer(kafka_format.joined([kafka_parts.load(one.part) for one in parts]), question, engine)
+    return kafka.answer(kafka_format.join_parts([kafka_parts.load(one.part) for one in parts]), question, engine)

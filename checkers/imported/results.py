@@ -1,13 +1,10 @@
-"""Findings of imported histories in the shape of ``results.json``.
-
-The module refuses to judge.
-"""
+"""Findings of imported histories in the shape of ``results.json``."""
 
 from collections.abc import Collection, Mapping
 
 import msgspec
 
-from chaos.core.name_lists import listed
+from chaos.core.name_lists import join_names
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Results, Valid
 from checkers.imported.figures import Figures
 
@@ -53,7 +50,7 @@ def results(
         valid = False if any(not one.allowed for one in anomalies.values()) else UNKNOWN
         ending = f"judged as far as it goes: {cut_off}"
         if loose:
-            found = listed([f"{anomalies[name].count} {name}" for name in loose])
+            found = join_names([f"{anomalies[name].count} {name}" for name in loose])
             ending += f"; the rest of the history may undo {found}"
     bad = [name for name, one in anomalies.items() if not one.allowed]
     told = bad or list(anomalies)

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from chaos.core.errors import HistoryError
-from chaos.core.name_lists import listed
+from chaos.core.name_lists import join_names
 from chaos.core.op import Type
 from chaos.core.storage_path import Place
 from chaos.core.verdict import Results
@@ -67,7 +67,7 @@ def judge(path: Place, question: Question, engine: str) -> Results:
         reason=verdict.reason,
         cut_off=history.cut_off,
         undone=frozenset() if history.cut_off is None else _undone(verdict, history, model, options),
-        examined=f"{len(transactions)} transactions, held to {listed(options.models)}",
+        examined=f"{len(transactions)} transactions, held to {join_names(options.models)}",
         figures=figures(history.load, history.others, None, untold=f"{question.model} tells of no lost messages"),
     )
     return msgspec.structs.replace(told, ruled_out=_ruled_out(verdict.ruled_out))

@@ -16,7 +16,7 @@ from chaos.formats.kafka_columns import NONE, partners
 from chaos.formats.operations import Operation, Operations
 from chaos.formats.records import Event
 from chaos.formats.txn import TxnHistory
-from chaos.formats.txn_columns import NO_LIST, SAID, MicroKind, TxnColumns, reordered
+from chaos.formats.txn_columns import NO_LIST, SAID, MicroKind, TxnColumns, reorder
 from chaos.formats.txn_rows import Rows
 from checkers.history.columns import Ints, Mask
 from checkers.imported.load import Load, of_operations, of_transactions
@@ -138,7 +138,7 @@ def _said(operation: Operation) -> Any:
 
 def _transactions(columns: TxnColumns, record: Ints, **orders: Any) -> Transactions:
     """Transactions, each with the micro-operations of one record; ``orders``: their other columns."""
-    chosen = reordered(columns, record)
+    chosen = reorder(columns, record)
     own = chosen.micros
     asked = (own.kind == MicroKind.READ) & (own.value == NONE) & (own.length == NO_LIST)
     value, elements, values = _numbered(columns, own.value, chosen.elements)

@@ -1,7 +1,7 @@
 """What was found, in a form that adds up: exact counts, and as many cases as were asked for.
 
 A case's ``body`` is the canonical list of the conformance suite (research: samples/kafka): the same facts in the same
-order for every checker that is compared. The module refuses to decide what is an error.
+order for every checker that is compared. Does not decide what is an error.
 """
 
 from collections.abc import Callable, Iterable

@@ -1,7 +1,7 @@
 """The door: a Kafka-style history in, a verdict out.
 
 ``check`` runs the kernel over all logs here; an engine that schedules shards elsewhere uses ``kernel`` and
-``conclude``. The module refuses to read files.
+``conclude``. Does not read files.
 """
 
 from collections.abc import Iterable

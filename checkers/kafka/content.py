@@ -1,7 +1,7 @@
 """What a log holds against what was sent: duplicate, inconsistent, lost, unseen, aborted, phantom.
 
 Source of the definitions: jepsen.tests.kafka (duplicate, inconsistent-offsets, lost-write, unseen, G1a,
-precommitted-read). The module refuses to look beyond one log.
+precommitted-read). Does not look beyond one log.
 """
 
 import numpy as np

@@ -6,7 +6,7 @@ is G1c; one of ww and real time is G0-realtime; else it takes all three, G1c-rea
 that is ruled out (``PL-1-cycle-exists`` ...). Process order is part of real-time order, so Elle never names it.
 
 Real time has n^2 pairs; here a chain of points in time stands for it. Every cycle lies within a stretch of the history
-that edges against the order of completions cover, so all else is left out. The module refuses to explain.
+that edges against the order of completions cover, so all else is left out.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """What a case means, in the words of a broker engineer.
 
-One sentence a case; for cycles the edges with their reasons. The module refuses to judge: it tells what was found.
+One sentence a case; for cycles the edges with their reasons.
 """
 
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from chaos.core.name_lists import listed
+from chaos.core.name_lists import join_names
 from chaos.formats.kafka_columns import KafkaColumns, Mop
 from checkers.kafka.case_counts import Case
 from checkers.kafka.cycle_search import Graph, Part, Step
@@ -23,7 +23,7 @@ def _list(values: Any) -> str:
     shown = [str(value) for value in values[:_NAMED]]
     if len(values) > _NAMED:
         shown.append(f"{len(values) - _NAMED} more")
-    return listed(shown)
+    return join_names(shown)
 
 
 def _messages(values: Any) -> str:

@@ -1,7 +1,7 @@
 """Dependencies between records: who sent what who polled (wr), who sent before whom in a log (ww).
 
 Source: jepsen.tests.kafka (``wr-graph``, ``ww-graph``). Real-time order needs no edges here: it follows from the table
-of records. The module refuses to look for cycles.
+of records. Does not look for cycles.
 """
 
 from dataclasses import dataclass

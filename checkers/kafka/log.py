@@ -3,7 +3,7 @@
 Evidence (research: jepsen.tests.kafka, ``version-orders``): every offset that a poll of any outcome showed, and the
 offsets of sends that must have committed (ok, or info with a value that an ok poll returned). Offsets with a value are
 numbered without gaps: the *index*. All work is done in numbers of values and of offsets, which are dense or made so,
-hence sparse offsets of 64 bits cost no more. The module refuses to name an anomaly.
+hence sparse offsets of 64 bits cost no more.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """When the losses of a Kafka-style history were acknowledged, and which poll was the first to prove them.
 
-The module refuses to find losses itself: ``content`` does.
+Does not find losses itself: ``content`` does.
 """
 
 import numpy as np

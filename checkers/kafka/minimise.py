@@ -1,9 +1,9 @@
 """The smallest sub-history that still shows an anomaly: whole operations are left out until none can be.
 
 Delta debugging (``ddmin``) with the checker itself as the test: what is left is judged to hold the same anomaly.
-Operations are taken away whole and never cut: a poll without one of its messages
-would be another history. The module refuses to look at more operations than its budget: a larger history is first
-narrowed to what the anomaly's records and messages have to do with.
+Operations are taken away whole and never cut: a poll without one of its messages would be another history. Does not
+look at more operations than its budget: a larger history is first narrowed to what the anomaly's records and messages
+have to do with.
 """
 
 from collections.abc import Hashable, Sequence

@@ -1,8 +1,7 @@
 """The names of anomalies and which of them are errors: one table.
 
 Names and default classes are those of ``jepsen.tests.kafka`` (jepsen-io/jepsen, 0.3.14), so that verdicts agree. What
-that checker cannot see has a name here as well and is an error only if asked for (``strict``). The module refuses to
-look at a history.
+that checker cannot see has a name here as well and is an error only if asked for (``strict``).
 """
 
 from typing import Final, Literal

@@ -1,8 +1,7 @@
 """A short cycle through a strongly connected part, as the edges that make it up.
 
 A breadth-first search from records that an edge against real time leads to; real-time order is transitive, so one step
-of it goes to every record that began later. The module refuses to search on when its budget is spent: the shortest
-cycle found so far is the answer.
+of it goes to every record that began later. When the budget is spent, the shortest cycle found so far is the answer.
 """
 
 from collections import deque

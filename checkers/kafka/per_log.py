@@ -2,7 +2,7 @@
 
 ``first_look`` tells which transactions of unknown outcome are proven by what was polled of this log; the union over all
 logs goes into ``examine``, whose summaries ``merge``. Summaries hold counts, a few cases, and edges only where cycles
-are to be looked for. The module refuses to decide validity.
+are to be looked for. Does not decide validity.
 """
 
 from dataclasses import dataclass, field

@@ -3,8 +3,7 @@
 A poll returns a log's messages as a stretch of neighbouring rows; so it is stretches that are put in order. And where
 many processes poll a log, its polls say the same over and over: where they contradict nobody (``sightings_of`` proves
 it in the order of the table, where messages of one time are near each other, hence in cache), each message is kept
-once. A log for which that cannot be proven has no ``Sightings``, and is judged by its rows. The module refuses to
-judge.
+once. A log for which that cannot be proven has no ``Sightings``, and is judged by its rows.
 """
 
 from dataclasses import dataclass

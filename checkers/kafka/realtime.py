@@ -1,8 +1,8 @@
 """What a log owes to real time: offsets in the order of sends, and polls that see what is there.
 
 The reference checker reports neither. A record comes before another iff its completion stands before the other's
-invocation in the history (SEMANTICS 2 and 7). The module refuses to bound a poll that returned something: a poll may
-return any part of what is there.
+invocation in the history (SEMANTICS 2 and 7). Does not bound a poll that returned something: a poll may return any part
+of what is there.
 """
 
 import numpy as np

@@ -1,7 +1,6 @@
 """Stretches: neighbouring rows of the table of messages that are of one record, one kind and one log.
 
 A poll that returns many messages of a log is one of them, so that what is asked of all its rows alike is asked once.
-The module refuses to know what a kind means.
 """
 
 import numpy as np

@@ -5,7 +5,7 @@ stays. What a log is judged by: records that name a message or a key of it, thos
 (assignments, polls that returned nothing), and the other halves of all these. Who belongs together is worked out where
 all records are, since an invocation left out would give its completion to another.
 
-The module refuses to judge; it says in the history's own rows what ``check.examine_logs`` said in these.
+It says in the history's own rows what ``check.examine_logs`` said in these.
 """
 
 from collections.abc import Hashable

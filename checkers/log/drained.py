@@ -1,7 +1,7 @@
 """Whether the final reads show all that the system will ever have (SEMANTICS 10, 12).
 
 Without it a message that nobody read may still come, so that nothing can be called lost. ``checkers.log.final_reads``
-judges each queue's reads; here is the row of the verdict table. The module refuses to call anything lost.
+judges each queue's reads; here is the row of the verdict table. Does not call anything lost.
 """
 
 from typing import Literal

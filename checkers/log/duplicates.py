@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from chaos.core.name_lists import listed
+from chaos.core.name_lists import join_names
 from chaos.core.verdict import Example
 from chaos.models.log.words import F
 from checkers.anomalies.attribution import actor_of, time_of
@@ -70,7 +70,7 @@ class DuplicatesKernel(FindingsCheck):
                 who = actor_of(shard, context, guilty, leads=acked)
                 places = [_place(shard, context, int(offset), shows[int(offset)], send, guilty) for offset in at]
                 yield who.example(
-                    f"{log.value(vid)} sits at {listed(places)} of queue {shard.key}",
+                    f"{log.value(vid)} sits at {join_names(places)} of queue {shard.key}",
                     key=shard.key,
                     offset=int(at[0]),
                     last_offset=int(at[-1]),

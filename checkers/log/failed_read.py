@@ -1,7 +1,7 @@
 """Nothing is read whose send certainly failed or whose transaction was never committed (G1a, SEMANTICS 5, 20).
 
-An operation that never left (``not-sent``) certainly failed as well. The module refuses to doubt the
-outcome: that a ``fail`` is one, the system's outcome table vouches for.
+An operation that never left (``not-sent``) certainly failed as well. Does not doubt the outcome: that a ``fail`` is
+one, the system's outcome table vouches for.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,7 @@
 """Was this queue's final drain complete? Judged from the history alone (SEMANTICS 10).
 
-Two passes at least 5 s apart, after the last heal, with the cluster stable and nothing left that
-could still land, of equal content, up to the broker's maximum. The module refuses to take the
-harness' word for any of it.
+Two passes at least 5 s apart, after the last heal, with the cluster stable and nothing left that could still land, of
+equal content, up to the broker's maximum. Each condition is proven from the history.
 """
 
 from itertools import pairwise

@@ -5,8 +5,7 @@ record is at l comes after rank 2l+1; a strong read that reached the end E comes
 the latest. The log is linearizable iff no operation was invoked after one of higher rank completed:
 a suffix minimum of completions over the places decides it exactly.
 
-The module refuses to bound weak reads from above and empty reads from below: legal histories would
-be refused.
+Does not bound weak reads from above and empty reads from below: legal histories would be refused.
 """
 
 from collections.abc import Iterator

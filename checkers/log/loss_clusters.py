@@ -1,6 +1,6 @@
 """Lost messages of one queue brought together: by the node that acknowledged them, whether it was cut off, and when.
 
-The module refuses to find losses.
+Does not find losses.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,8 @@
 """No loss: every acknowledged message is there (SEMANTICS 4, 6).
 
-``lost-write``: acknowledged and not in a complete final drain, or passed over by a read that
-completed after the acknowledgement and returned by none. ``unseen``: acknowledged, and nobody
-looked. The module refuses to call lost what nobody looked for.
+``lost-write``: acknowledged and not in a complete final drain, or passed over by a read that completed after the
+acknowledgement and returned by none. ``unseen``: acknowledged, and nobody looked. Does not call lost what was never
+looked for.
 """
 
 from typing import Final

@@ -1,16 +1,16 @@
 """No acknowledgement while fewer replicas were in sync than promised (SEMANTICS 16).
 
 Judged where nothing leaves a doubt. Either observers: the whole operation lies between two hearings of one unchanged
-SyncStateSet that is too small; a leader's word about its own set goes before a controller's, because the leader is
-who acknowledges. Or proven faults: over the whole operation so many replicas were away that too few could hold the
-message, whatever anybody says of a set. The module refuses to judge an acknowledgement beside a change of either.
+SyncStateSet that is too small; a leader's word about its own set goes before a controller's, because the leader is who
+acknowledges. Or proven faults: over the whole operation so many replicas were away that too few could hold the message,
+whatever anybody says of a set. Does not judge an acknowledgement beside a change of either.
 """
 
 from collections.abc import Iterator
 
 import numpy as np
 
-from chaos.core.name_lists import listed
+from chaos.core.name_lists import join_names
 from chaos.core.verdict import Example
 from checkers.anomalies.attribution import actor_of, time_of
 from checkers.anomalies.catalogue import kinds_named
@@ -85,10 +85,10 @@ def _unheld_example(shard: QueueShard, context: Context, send: int, away: list[A
     gone = sorted({one.node for one in mine})
     replicas = len(context.run.replicas_of(shard.key))
     from_ns, to_ns = max(one.first_ns for one in mine), min(one.last_ns for one in mine)
-    verbs = listed(sorted({one.verb for one in mine}))
+    verbs = join_names(sorted({one.verb for one in mine}))
     return who.example(
         f"at {time_of(shard, context, send)} {who.subject} acknowledged {value} at offset {offset} of queue "
-        f"{shard.key} while {listed(gone)} {'was' if len(gone) == 1 else 'were'} {verbs} (proven, "
+        f"{shard.key} while {join_names(gone)} {'was' if len(gone) == 1 else 'were'} {verbs} (proven, "
         f"{seconds_text(context, from_ns)} to {seconds_text(context, to_ns)}), so that at most {replicas - len(gone)} "
         f"of {replicas} replicas could hold it, where at least {context.run.promises.min_in_sync} are promised",
         key=shard.key,
@@ -103,7 +103,7 @@ def _example(shard: QueueShard, context: Context, send: int, stretch: InSync) ->
     who = actor_of(shard, context, send, leads=True)
     value, offset = log.sent(send), int(log.place[log.vid_of(send)])
     heard = f"{seconds_text(context, stretch.first_ns)} to {seconds_text(context, stretch.last_ns)}"
-    few = f"only {listed(stretch.members)}" if stretch.members else "nobody"
+    few = f"only {join_names(stretch.members)}" if stretch.members else "nobody"
     return who.example(
         f"at {time_of(shard, context, send)} {who.subject} acknowledged {value} {place_words(offset, shard.key)} "
         f"with {few} in sync (SyncStateSet {stretch.number}, from {heard}), where at least "

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chaos.core.name_lists import listed
+from chaos.core.name_lists import join_names
 from chaos.core.op import Type
 from chaos.core.verdict import Example
 from checkers.anomalies.attribution import (
@@ -109,7 +109,7 @@ class OffsetsKernel(FindingsCheck):
                     for one in holders
                 ]
                 yield guilty.who.example(
-                    f"offset {offset} of queue {shard.key} was given to {listed(given)}",
+                    f"offset {offset} of queue {shard.key} was given to {join_names(given)}",
                     key=shard.key,
                     offset=offset,
                     value=log.value(guilty.vid),

@@ -1,7 +1,7 @@
 """Nothing is read that nobody tried to send (SEMANTICS 3, 5).
 
-A value beyond the end of a record that was cut off is an info send that the recorder lost, not a
-phantom. Damaged bodies are ``corrupt``. The module refuses to guess where a value came from.
+A value beyond the end of a record that was cut off is an info send that the recorder lost, not a phantom. Damaged
+bodies are ``corrupt``. Does not guess where a value came from.
 """
 
 from collections.abc import Iterator

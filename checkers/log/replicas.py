@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import numpy as np
 
-from chaos.core.name_lists import listed
+from chaos.core.name_lists import join_names
 from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example
 from chaos.models.log.words import F
@@ -176,7 +176,7 @@ class _Teller:
         read_ns = int(self._shard.log.complete[odd.op])
         subject = context.subject_of(self._shard.key)
         who = actor(context, node_name(context, odd.node), read_ns, subject=subject)
-        names = listed([node_name(context, copies.copies[i].node) for i in many])
+        names = join_names([node_name(context, copies.copies[i].node) for i in many])
         return who.example(
             f"after the drain {who.subject} holds {_said(other)} at offset {offset} of queue {self._shard.key}, where "
             f"{names} {'holds' if len(many) == 1 else 'hold'} {_said(usual)}",
@@ -339,7 +339,7 @@ def not_looked_at(summary: ReplicaSummary) -> list[str]:
         by_reason.setdefault((why, queues), []).append(node)
     for (why, queues), nodes in sorted(by_reason.items()):
         which = numbers("queue", queues)
-        out.append(f"not looked at: {which} of {listed(nodes)}, {why}")
+        out.append(f"not looked at: {which} of {join_names(nodes)}, {why}")
     if summary.uncompared:
         which = numbers("queue", summary.uncompared)
         out.append(f"not compared: {which}, the final reads are not complete")

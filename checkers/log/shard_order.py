@@ -1,9 +1,9 @@
 """The order of a shard's messages, as readers find them (SEMANTICS 8).
 
-A shard's messages are sent one after the other, so that the later was asked for when the earlier had been
-acknowledged; readers must meet them in that order. What counts is where reads showed a message, not the offset that
-was acknowledged: that offsets follow real time is ``checkers.log.linearizable``'s. The module refuses to judge messages
-that nobody read or acknowledged, and runs whose workload keeps no shards.
+A shard's messages are sent one after the other, so that the later was asked for when the earlier had been acknowledged;
+readers must meet them in that order. What counts is where reads showed a message, not the offset that was acknowledged:
+that offsets follow real time is ``checkers.log.linearizable``'s. Does not judge messages that were never read or never
+acknowledged, and runs whose workload keeps no shards.
 """
 
 from collections.abc import Iterator

@@ -2,7 +2,7 @@
 
 They look for no order: what was acknowledged must be there, and what is there must have been tried. Each function says
 which checker's rule it is; where that one misses something, it is found here and allowed unless ``Rules.strict``.
-Source: jepsen.checker of Jepsen 0.3. The module refuses to judge by times where order is known.
+Source: jepsen.checker of Jepsen 0.3. Does not judge by times where order is known.
 """
 
 from collections import Counter

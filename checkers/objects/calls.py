@@ -1,8 +1,7 @@
 """One object's operations as lists of equal length, in order of invocation.
 
 Times are any integers whose order is the order of events (positions in a history serve best); an operation without a
-completion, or an indeterminate one, is complete at ``NEVER``. Equal times count as concurrent. The module refuses to
-judge.
+completion, or an indeterminate one, is complete at ``NEVER``. Equal times count as concurrent.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence

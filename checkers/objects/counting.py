@@ -1,6 +1,6 @@
 """What the models that count have in common: their operations, and anomalies as values with the calls that show them.
 
-The module refuses to count.
+Does not count.
 """
 
 from collections.abc import Callable, Iterable

@@ -1,7 +1,6 @@
 """Delta debugging: the fewest of some things that still show what all of them show.
 
 Source of the algorithm: Zeller and Hildebrandt, Simplifying and isolating failure-inducing input (TSE 2002), ``ddmin``.
-The module refuses to know what is shown.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """The answer of a model about one object.
 
-Anomalies carry the names of docs/semantics.md. The module refuses to combine objects; ``registry`` does.
+Anomalies carry the names of docs/semantics.md. Does not combine objects; ``registry`` does.
 """
 
 from typing import Any

@@ -1,6 +1,6 @@
 """``set-full``: a set that is read often, as Jepsen's checker of this name judges it, element by element.
 
-Source: jepsen.checker of Jepsen 0.3. The module refuses to look for an order; ``unordered`` does.
+Source: jepsen.checker of Jepsen 0.3. Does not look for an order; ``unordered`` does.
 """
 
 from collections import Counter

@@ -1,6 +1,6 @@
 """Pairs that went in one after the other and came out the other way round.
 
-The module refuses to know what went in: it is given intervals.
+Takes intervals only.
 """
 
 from typing import NamedTuple

@@ -1,6 +1,6 @@
 """One key of a string store: put, get and append, as in Porcupine's histories.
 
-The module refuses to know of other keys; each is an object of its own.
+Each key is an object of its own.
 """
 
 from chaos.core.errors import HistoryError

@@ -1,7 +1,7 @@
 """From a search to an answer: which operation can find no place, and in which smallest history.
 
 Linearizability is closed under prefixes, so the first completion at which no order is left is found by halving what is
-behind the furthest that the search got to. The module refuses to name a culprit where the budget ran out.
+behind the furthest that the search got to. Does not name a culprit where the budget ran out.
 """
 
 from bisect import bisect_left

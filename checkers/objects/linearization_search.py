@@ -9,7 +9,7 @@ answer:
   one (``Spec.onward``).
 - Of operations that are equal and never complete, the earliest is taken first.
 
-A search that runs out of its budget says so; the module refuses to guess.
+A search that runs out of its budget says so.
 """
 
 from collections.abc import Hashable, Sequence

@@ -2,8 +2,8 @@
 
 Delta debugging (Zeller and Hildebrandt, TSE 2002, ``ddmin``) over what may be left out, as ``smaller_histories`` says.
 The values that the finding names are tried first, because they often suffice, then what was invoked until the guilty
-operation ended, then what is behind a write. Operations are left out whole and never cut. Does not go beyond its
-budget: what is left then is still wrong, and perhaps not the smallest.
+operation ended, then what is behind a write. Operations are left out whole and never cut. When the budget is spent,
+what is left is still wrong, and perhaps not the smallest.
 """
 
 from collections.abc import Callable, Sequence

@@ -2,8 +2,8 @@
 
 All acquires are alike and so are all releases, so the order is a schedule of two kinds of jobs that alternate, each
 with a release time and a deadline. Doing nothing until a completion forces it, and then taking the most urgent, finds a
-schedule if there is one: what completes later, or never, can always wait. A sort decides it. The module refuses to know
-who held the lock: as in Knossos' model, any process may release it.
+schedule if there is one: what completes later, or never, can always wait. A sort decides it. Does not know who held the
+lock: as in Knossos' model, any process may release it.
 """
 
 import heapq

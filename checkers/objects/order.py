@@ -1,7 +1,7 @@
 """``order``: what one key was given in one order comes out in that order, as OpenChaos' check of that name.
 
-Acknowledged enqueues of a key, one after another in real time, must come out one after another. The module refuses to
-call a message that is missing out of order: that is a loss.
+Acknowledged enqueues of a key, one after another in real time, must come out one after another. Does not call a missing
+message out of order: that is a loss.
 """
 
 import numpy as np

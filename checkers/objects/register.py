@@ -2,8 +2,7 @@
 
 Where every value is written once and nothing compares, the answer takes a sort (Gibbons and Korach, Testing shared
 memories, 1997, section 4): the operations of one value form a zone, and two zones that must both go before each other
-are all that can be wrong. Everything else is searched. The module refuses to decide what a nil read means; ``Rules``
-says.
+are all that can be wrong. Everything else is searched. Does not decide what a nil read means; ``Rules`` says.
 """
 
 from collections.abc import Hashable

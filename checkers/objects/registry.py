@@ -1,6 +1,6 @@
 """The models by name, and one object after another.
 
-The module refuses to read files and to schedule: it is given objects and answers for each.
+Does not read files: it takes objects and gives an answer for each.
 """
 
 from collections.abc import Callable, Iterable, Mapping

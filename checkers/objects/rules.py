@@ -1,6 +1,6 @@
 """What two conventions answer differently, and the budget of a search.
 
-The module refuses to have a default that depends on a file's format: whoever reads the file says which rules hold.
+Has no default that depends on a file's format: whoever reads the file says which rules hold.
 """
 
 import time

@@ -2,7 +2,7 @@
 
 If some order explains a history, then it explains what is left when an operation that only observes is left out, or all
 operations of a value. Conversely, what is still wrong then is what was wrong at first. Single writes have no such
-right: whoever read their value would have read what nobody wrote. The module refuses to judge.
+right: whoever read their value would have read what nobody wrote.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping

@@ -1,7 +1,7 @@
 """Sequential objects for the search: register, compare-and-set register, string store and first-in-first-out queue.
 
-The semantics of registers and queues are those of Knossos' models; of strings, Porcupine's. Each spec is made for
-one list of steps, because it knows who still needs which state. The module refuses to search.
+The semantics of registers and queues are those of Knossos' models; of strings, Porcupine's. Each spec is made for one
+list of steps, because it knows who still needs which state. Does not search.
 """
 
 import itertools

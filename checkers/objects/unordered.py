@@ -8,8 +8,8 @@ may be the first: the one that was invoked first, which least stands before.
 A queue that gives in any order has values that know nothing of each other: an enqueue takes effect when it begins, a
 dequeue when it ends, and at no moment may more of a value have come out than was put in.
 
-The semantics are those of Knossos' ``set`` and ``unordered-queue``. What failed did nothing. The module refuses to
-count what is missing: ``bags`` does.
+The semantics are those of Knossos' ``set`` and ``unordered-queue``. What failed did nothing. Does not count what is
+missing: ``bags`` does.
 """
 
 from collections import Counter

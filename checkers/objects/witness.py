@@ -1,7 +1,7 @@
 """An order that explains operations, told by a model that only says whether there is one.
 
-Operations are fixed one by one: one may come next if the model still finds an order when it is said to have happened
-by itself right then. For a few operations, as minimised histories have. The module refuses to know any model.
+Operations are fixed one by one: one may come next if the model still finds an order when it is said to have happened by
+itself right then. For a few operations, as minimised histories have.
 """
 
 from collections.abc import Callable, Sequence

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.name_lists import listed
+from chaos.core.name_lists import join_names
 from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example
 from chaos.models.objects.answers import ABSENT, TOLD, UNTOLD
@@ -195,7 +195,7 @@ class TotalQueueCheck(OfEachKey):
             return row
         whys = sorted(set(summary.unended.values()))
         keys = {why: [key for key, own in summary.unended.items() if own == why] for why in whys}
-        reason = listed([f"{numbers('queue', keys[why])} was not emptied: {why}" for why in whys])
+        reason = join_names([f"{numbers('queue', keys[why])} was not emptied: {why}" for why in whys])
         return msgspec.structs.replace(row, valid=UNKNOWN, found="what is left in queues is not known", reason=reason)
 
 

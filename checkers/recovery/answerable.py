@@ -1,6 +1,6 @@
 """Which node to look at after an outage: a leader that was there and did not answer, else the active controller.
 
-Only what observers heard counts. The module refuses to say why a leader did not answer, or why none was chosen.
+Only what observers heard counts. Does not say why a leader did not answer, or why none was chosen.
 """
 
 from typing import NamedTuple

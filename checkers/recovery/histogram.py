@@ -1,6 +1,6 @@
 """Latencies as counts in buckets that grow by a tenth, so that those of many queues add up.
 
-The module refuses to keep single values: a quantile is the upper edge of its bucket, at most the slowest of all.
+Does not keep single values: a quantile is the upper edge of its bucket, at most the slowest of all.
 """
 
 from typing import Any, Final

@@ -11,7 +11,7 @@ import msgspec
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
-from chaos.core.name_lists import listed
+from chaos.core.name_lists import join_names
 from chaos.core.node_notes import ENDED, SILENT
 from chaos.core.runinfo import Subject
 from chaos.core.verdict import Example
@@ -207,7 +207,7 @@ def _outside(context: Context, healed_ns: int) -> Iterator[Missing]:
 
 def _named(speaker: str, members: Sequence[str]) -> str:
     """The members that somebody named, for people."""
-    return "itself alone" if list(members) == [speaker] else listed(members) or "none"
+    return "itself alone" if list(members) == [speaker] else join_names(members) or "none"
 
 
 def _outside_of(subject: Subject, context: Context, healed_ns: int) -> Iterator[Missing]:

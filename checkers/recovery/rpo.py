@@ -1,7 +1,7 @@
 """What each fault cost: acknowledged messages lost, and over how long (SEMANTICS 19).
 
-A loss belongs to the last fault injected before the first read that proves it. The module refuses to
-find losses itself: ``checkers.log.lost_writes`` does.
+A loss belongs to the last fault injected before the first read that proves it. Does not find losses itself:
+``checkers.log.lost_writes`` does.
 """
 
 import msgspec

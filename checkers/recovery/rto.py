@@ -1,10 +1,9 @@
 """Recovery time of each fault, per kind of operation and queue (SEMANTICS 18).
 
-An outage opens at the first of three operations in a row that were not ok (or of at least a second of
-such operations) and ends at the completion of the first of three in a row that were, so a single
-lucky operation ends nothing. It belongs to every fault whose time it touches; what was on its way when the
-next fault was injected touches that one alone. The module refuses to call no outage an RTO of 0, and prints the
-resolution beside each number.
+An outage opens at the first of three operations in a row that were not ok (or of at least a second of such operations)
+and ends at the completion of the first of three in a row that were, so a single lucky operation ends nothing. It
+belongs to every fault whose time it touches; what was on its way when the next fault was injected touches that one
+alone. Does not call no outage an RTO of 0, and prints the resolution beside each number.
 """
 
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ import numpy as np
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
-from chaos.core.name_lists import listed
+from chaos.core.name_lists import join_names
 from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, CheckResult, Example, Rto, Valid
 from checkers.anomalies.attribution import fault_name
@@ -324,7 +323,7 @@ def _over_example(context: Context, fault: FaultSpan, late: list[Rto], summary: 
     whom = f"{fault_name(fault)} at {seconds_text(context, fault.inject_ns or 0)}"
     whom = f"{whom} stopped" if who is None else f"{who.words} after {whom}, which stopped"
     return Example(
-        sentence=f"{whom} {listed([told(one) for one in late])}, over the budget of {budget_s:g} s{active}",
+        sentence=f"{whom} {join_names([told(one) for one in late])}, over the budget of {budget_s:g} s{active}",
         node=who.node if who is not None else first.node or next(iter(fault.targets), None),
         at_ns=first.start_ns,
         fault=fault.id,

@@ -2,7 +2,7 @@
 
 Figures for comparing runs, faults and systems; none of them is a verdict (``checkers.cluster.progress`` makes one of
 silences). Only clients that follow the route count, if there are any: refusals of a client that stays on a slave say
-nothing of the service. The module refuses to smooth: a second is served or it is not.
+nothing of the service. Does not smooth: a second is served or it is not.
 """
 
 from typing import Final, NamedTuple

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from chaos.formats.etcd_words import DELETE, PUT, KeyHeld, PartResult, Ranged, TxnRequest, TxnResult, listed
+from chaos.formats.etcd_words import DELETE, PUT, KeyHeld, PartResult, Ranged, TxnRequest, TxnResult, or_empty
 from checkers.revisions.space import Entry, Outcome, Read, branch
 
 
@@ -15,7 +15,7 @@ class Difference(NamedTuple):
 
 def differs(answer: Ranged, expected: Read, *, versions: bool) -> Difference | None:
     """How a read differs from what it had to return; None if it does not. ``versions``: they are told."""
-    held = listed(answer.held)
+    held = or_empty(answer.held)
     if len(held) == len(expected.held) and all(
         one.key == key and is_same(one, entry, versions=versions)
         for one, (key, entry) in zip(held, expected.held, strict=True)
@@ -60,7 +60,7 @@ def outcome_differs(txn: TxnRequest, answer: TxnResult, outcome: Outcome, *, ver
         took, right = ("else", "then") if answer.failure else ("then", "else")
         return Difference(f"it took the branch «{took}», by its conditions it had to take «{right}»")
     parts = branch(txn, failure=answer.failure)
-    results = listed(answer.results)
+    results = or_empty(answer.results)
     if len(results) != len(parts):
         return Difference(f"it told {len(results)} results of {len(parts)} operations")
     for part, result, due in zip(parts, results, outcome.results, strict=True):

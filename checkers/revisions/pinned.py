@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from chaos.formats.etcd_robustness import Did, EtcdReport
-from chaos.formats.etcd_words import DELETE, PUT, Content, KeyHeld, Request, listed
+from chaos.formats.etcd_words import DELETE, PUT, Content, KeyHeld, Request, or_empty
 from checkers.revisions.space import branch
 
 Fact = dict[str, Content | None]
@@ -34,7 +34,7 @@ def changes_of(did: Did) -> bool:
     if txn is None or answer is None:
         return False
     parts = branch(txn, failure=answer.failure)
-    deleted = any(result.deleted for result in listed(answer.results))
+    deleted = any(result.deleted for result in or_empty(answer.results))
     return deleted or any(part.kind == PUT for part in parts)
 
 
@@ -139,8 +139,8 @@ class Pinned:
                 if one[0] not in self.writes:
                     found.setdefault(one[0], {})[one[1]] = one[2]
         for watch in self.report.watches:
-            for message in listed(watch.line.messages):
-                for event in listed(message.events):
+            for message in or_empty(watch.line.messages):
+                for event in or_empty(message.events):
                     if event.revision not in self.writes:
                         value = None if event.kind == DELETE else event.value
                         found.setdefault(event.revision, {})[event.key] = value
@@ -151,9 +151,9 @@ def held_in(did: Did) -> list[KeyHeld]:
     """The keys that an answer returned."""
     response = did.response
     if response.range is not None:
-        return list(listed(response.range.held))
-    results = listed(response.txn.results) if response.txn is not None else ()
-    return [one for result in results for one in listed(result.held)]
+        return list(or_empty(response.range.held))
+    results = or_empty(response.txn.results) if response.txn is not None else ()
+    return [one for result in results for one in or_empty(result.held)]
 
 
 def shown_by(did: Did) -> list[tuple[int, str, Content]]:

@@ -16,7 +16,7 @@ from chaos.formats.etcd_words import (
     RangeOptions,
     Request,
     TxnRequest,
-    listed,
+    or_empty,
 )
 
 
@@ -119,7 +119,7 @@ class Space:
             failure: the branch; None: by its conditions.
         """
         if failure is None:
-            failure = not all(map(self.holds, listed(txn.conditions)))
+            failure = not all(map(self.holds, or_empty(txn.conditions)))
         mark = self.mark()
         results = tuple(self._do(part, revision) for part in branch(txn, failure=failure))
         return Outcome(failure, results, len(self._undo) > mark)
@@ -151,14 +151,14 @@ class Space:
 
 def branch(txn: TxnRequest, *, failure: bool) -> Sequence[Part]:
     """The operations of a branch."""
-    return listed(txn.failure if failure else txn.success)
+    return or_empty(txn.failure if failure else txn.success)
 
 
 def keys_of(request: Request) -> Iterable[str]:
     """The keys that a transaction asks for, compares or changes; of ranges their beginnings."""
     if request.txn is None:
         return
-    for condition in listed(request.txn.conditions):
+    for condition in or_empty(request.txn.conditions):
         yield condition.key
     for part in request.txn.parts:
         yield part.first_key

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from chaos.formats.etcd_robustness import Watched
-from chaos.formats.etcd_words import DELETE, PUT, Content, Event, WatchRequest, listed
+from chaos.formats.etcd_words import DELETE, PUT, Content, Event, WatchRequest, or_empty
 from chaos.models.coordination.watch import DELETED
 from checkers.coordination.watch import against_writes, of_itself
 from checkers.coordination.watch_facts import Known, Naming, Place, Told
@@ -152,8 +152,8 @@ def judge_watches(pinned: Pinned, changes: Changes | None) -> list[WrongWatch]:
 
 def events_of(watch: Watched) -> Iterator[tuple[int, Event]]:
     """The events that a watch asked for, each with the number of its message."""
-    for batch, message in enumerate(listed(watch.line.messages)):
-        for event in listed(message.events):
+    for batch, message in enumerate(or_empty(watch.line.messages)):
+        for event in or_empty(message.events):
             if watch.line.request.matches(event.key):
                 yield batch, event
 
@@ -162,7 +162,7 @@ def first_revision(watch: Watched) -> int:
     """From which revision on a watch had to be told everything; 0 if it was told nothing."""
     if watch.line.request.revision:
         return watch.line.request.revision
-    for message in listed(watch.line.messages):
+    for message in or_empty(watch.line.messages):
         if message.progress:
             return message.revision + 1
         if message.events:
@@ -182,7 +182,7 @@ def told_by(watches: Sequence[Watched], known: Known | None, names: Names) -> To
                 before = (event.before.revision, names.value(event.before.value))
             rows.append((number, batch, event.revision, entry, value_of(event, names), *before))
     columns: list[Ints] = list(np.array(rows, np.int64).reshape(-1, 7).T)
-    notified = [[one.revision for one in listed(watch.line.messages) if one.progress] for watch in watches]
+    notified = [[one.revision for one in or_empty(watch.line.messages) if one.progress] for watch in watches]
     return Told(
         ops=np.arange(len(watches)),
         since=np.array([first_revision(watch) for watch in watches], np.int64),
@@ -200,8 +200,8 @@ def told_by(watches: Sequence[Watched], known: Known | None, names: Names) -> To
 
 def _unasked(watch: Watched) -> Iterator[WrongWatch]:
     asked = watch.line.request
-    for message in listed(watch.line.messages):
-        for event in listed(message.events):
+    for message in or_empty(watch.line.messages):
+        for event in or_empty(message.events):
             if not asked.matches(event.key):
                 kind = "keys that begin with" if asked.prefix else "key"
                 said = f"revision {event.revision} of key {event.key} was told to a watch of {kind} {asked.key!r}"
@@ -211,8 +211,8 @@ def _unasked(watch: Watched) -> Iterator[WrongWatch]:
 def _broken_bookmarks(watch: Watched) -> Iterator[WrongWatch]:
     """Events at or below a revision up to which everything had been told, and such words that step back."""
     bookmark = latest = 0
-    for message in listed(watch.line.messages):
-        for event in listed(message.events):
+    for message in or_empty(watch.line.messages):
+        for event in or_empty(message.events):
             if event.revision <= bookmark:
                 said = f"revision {event.revision} of key {event.key} came after all up to {bookmark} had been told"
                 yield WrongWatch("watch-bookmark-broken", said, watch)

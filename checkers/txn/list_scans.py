@@ -6,7 +6,7 @@ words. Keys whose reads all agree are judged by lengths alone, the others elemen
 
 import numpy as np
 
-from chaos.core.name_lists import listed
+from chaos.core.name_lists import join_names
 from chaos.core.op import Type
 from chaos.core.variable_lengths import spread
 from checkers.history.columns import Ints, Mask
@@ -121,7 +121,7 @@ class ListScans:
         ]
         told = [f"read it as {self.words.read(earlier)}"] if earlier >= 0 else []
         if since:
-            told.append(f"appended {listed([self.words.value(int(self.t.value[one])) for one in since])}")
+            told.append(f"appended {join_names([self.words.value(int(self.t.value[one])) for one in since])}")
         return self._read_case(micro, f"although it had itself {' and then '.join(told)} before")
 
     def future(self) -> list[Cases]:

@@ -5,7 +5,7 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from chaos.core.name_lists import listed
+from chaos.core.name_lists import join_names
 from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example
 from chaos.models.transactions.words import CHANGES, MODEL, UNTOLD
@@ -116,7 +116,7 @@ class TransactionsCheck(OfEachKey):
         models, seen = held_to(context), words_of(context.run).changes_of(acked)
         if not models:
             return Held(first=f"{seen} acknowledged, and the system promises no consistency model")
-        return Held(first=f"All answers to the {seen} that were acknowledged fit {listed(models)}")
+        return Held(first=f"All answers to the {seen} that were acknowledged fit {join_names(models)}")
 
     def conclude(self, summary: TransactionSummary | None, context: Context) -> CheckResult:
         """The row of the verdict table."""
@@ -131,13 +131,13 @@ class TransactionsCheck(OfEachKey):
         )
         # an order of versions that was inferred from the models asked for rules out no weaker one
         out = boundary([name for name in anomalies if name != INFERRED]).weakest
-        rest = f"rules out {listed(out)}" if out else ""
-        clean = f"nothing that {listed(models)} forbids" if models else "no anomaly, and no model is promised"
+        rest = f"rules out {join_names(out)}" if out else ""
+        clean = f"nothing that {join_names(models)} forbids" if models else "no anomaly, and no model is promised"
         return CheckResult(
             name=self.name,
             valid=False if wrong else UNKNOWN if doubts else True,
             found="; ".join(filter(None, (told_of, rest, doubts))) or clean,
-            examined=f"{count_of(summary.transactions, 'transaction')}, held to {listed(models) or 'no model'}",
+            examined=f"{count_of(summary.transactions, 'transaction')}, held to {join_names(models) or 'no model'}",
             reason=doubts,
             anomalies=anomalies,
         )

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from chaos.core.errors import UsageError
-from chaos.core.name_lists import listed
+from chaos.core.name_lists import join_names
 
 STRONGEST: Final = "strict-serializable"
 
@@ -245,7 +245,7 @@ def why_never_broken(models: Collection[str]) -> str:
     """
     by_name = {*COMMIT_ORDER_CYCLE.values()}
     unbroken = [one for one in models if one not in COMMIT_ORDER_CYCLE and not forbidden_anomalies((one,)) - by_name]
-    return f"no anomaly that is looked for breaks {listed(unbroken)}" if unbroken else ""
+    return f"no anomaly that is looked for breaks {join_names(unbroken)}" if unbroken else ""
 
 
 def ruled_out(anomalies: Collection[str]) -> set[str]:

@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from chaos.core.name_lists import listed
+from chaos.core.name_lists import join_names
 from chaos.core.op import Type
 from checkers.cycles.shapes import Relation
 from checkers.history.columns import Ints, Mask
@@ -122,7 +122,7 @@ class Registers:
         values = [self.words.value(versions.value_of(int(one))) for one in cyclic.versions[:8]]
         more = f" and {len(cyclic.versions) - 8} more" if len(cyclic.versions) > 8 else ""  # noqa: PLR2004 - as many as are named
         rows = np.flatnonzero(np.isin(versions.read, cyclic.versions) | np.isin(versions.written, cyclic.versions))
-        sources = listed(cyclic.sources)
+        sources = join_names(cyclic.sources)
         sentence = f"the values {', '.join(values)}{more} of key {self.words.key_id(cyclic.key)} come before each other"
         return Case(f"{sentence}, by {sources}", tuple(np.unique(touches.transaction[rows]).tolist()))
 

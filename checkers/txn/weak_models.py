@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from chaos.core.name_lists import listed
+from chaos.core.name_lists import join_names
 from chaos.core.op import Type
 from checkers.cycles.components import Arrows, components, join_arrows
 from checkers.cycles.shapes import Budget, Relation, Shape, shortest, steps_of
@@ -301,7 +301,7 @@ class _Steps:
             at, relation, place = came[at]
             reasons.append(self._saw(relation, place))
             between.append(at)
-        return listed(reasons), tuple(between[:-1])
+        return join_names(reasons), tuple(between[:-1])
 
     def _backward(self, start: int, end: int) -> dict[int, tuple[int, Relation, int]] | None:
         """Of each transaction on a way to the end the next one; None if the search was given up."""

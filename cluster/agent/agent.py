@@ -2,10 +2,9 @@
 
 Starts, reaps and kills what the harness asks for. Messages are JSON on a SOCK_SEQPACKET socket, one per packet. A
 command comes with four descriptors: a status socket, stdin, stdout, stderr. Its exit code is written to the status
-socket; a status socket that the harness closes earlier means "kill it". When the control socket closes, the agent
-ends, and with it, because it is pid 1, everything on the host. SIGTERM, which is what an engine sends to a container
-that has to stop, is passed on to everybody, and the agent ends when nobody is left. The module refuses to relay data
-and to know what it runs. Standard library only.
+socket; a status socket that the harness closes earlier means "kill it". When the control socket closes, the agent ends,
+and with it, because it is pid 1, everything on the host. SIGTERM, which is what an engine sends to a container that has
+to stop, is passed on to everybody, and the agent ends when nobody is left. Does not relay data. Standard library only.
 """
 
 import contextlib

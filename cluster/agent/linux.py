@@ -1,8 +1,8 @@
 """System calls and small acts that sandboxes (``sandbox_init``, ``sandbox_host``) and agents share.
 
 Standard library only: these run under ``python -I -S``, where the project's packages are but nothing that was
-installed. What the machine refuses is a ``RefusedError`` that names the step, so that the harness can say which
-command helps. The module refuses to decide anything.
+installed. What the machine refuses is a ``RefusedError`` that names the step, so that the harness can say which command
+helps.
 """
 
 import ctypes

@@ -1,6 +1,6 @@
 """One host of a sandbox from inside: mounts, hostname and address, before its agent serves.
 
-The module refuses to know what runs on the host: that is ``cluster.agent.agent``'s.
+What runs on the host is started by ``cluster.agent.agent``.
 """
 
 import os

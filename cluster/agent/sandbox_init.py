@@ -6,10 +6,10 @@ That one forks a process per host, pid 1 of namespaces of its own (``cluster.age
 takes everything below with it, because the kernel ends a pid namespace with its pid 1, and mounts, links and rules
 go with the namespaces.
 
-The end of the harness is seen twice: its sockets close, and its pidfd becomes readable (which also holds when
-a forked child of it still keeps the sockets open). PR_SET_PDEATHSIG alone would not do, since it fires when the
-*thread* that started us ends. The module refuses to touch anything outside its namespaces but the hosts' homes
-and the record of the run, and those only if the harness died without saying "down".
+The end of the harness is seen twice: its sockets close, and its pidfd becomes readable (which also holds when a forked
+child of it still keeps the sockets open). PR_SET_PDEATHSIG alone would not do, since it fires when the *thread* that
+started us ends. Does not touch anything outside its namespaces but the hosts' homes and the record of the run, and
+those only if the harness died without saying "down".
 """
 
 import json

@@ -8,7 +8,7 @@ and killed on a time-out. Plain standard library, run by ``python3 -I -S``::
 
     arguments   token home run-id program argument...
 
-The module refuses to relay data: the command has the channel's own descriptors.
+Does not relay data: the command has the channel's own descriptors.
 """
 
 import os

@@ -18,8 +18,8 @@ With ``"size": 1000`` probes are so long and carry no checksum, so that altered 
 that was sent later; ``gaps``: how many times some in a row are missing; ``took_s``: from the first arrival to the last.
 
 Each source has a socket, hence a receive buffer, of its own, so that no probe is lost to another's burst. Probes leave
-from the host's own address where it has several, because they are counted by where they come from.
-The module refuses to judge, to answer datagrams, and to outlive ``hold_s``.
+from the host's own address where it has several, because they are counted by where they come from. Does not answer
+datagrams, and ends after ``hold_s``.
 """
 
 import json

@@ -1,8 +1,8 @@
 """Which runs hold which work folders: one small file per sandbox, so that ``chaos clean`` finds the dead ones.
 
-A record is written before anything is made and removed after everything is gone; every process of the sandbox
-carries the same facts in its environment (``marker``). The owner is named by pid *and* start time, because pids
-come round again. The module refuses to remove anything.
+A record is written before anything is made and removed after everything is gone; every process of the sandbox carries
+the same facts in its environment (``marker``). The owner is named by pid *and* start time, because pids come round
+again. Does not remove anything.
 """
 
 import os

@@ -1,6 +1,6 @@
 """The names and addresses of a run's hosts, on whichever backend: pure.
 
-The module refuses to make anything.
+Does not make anything.
 """
 
 import ipaddress

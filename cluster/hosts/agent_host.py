@@ -2,7 +2,7 @@
 
 What hosts in namespaces and hosts in containers have in common. Commands go to ``cluster.agent.agent`` over a socket,
 their three files go along as descriptors, so data never passes through anybody in between, and a command costs a few
-milliseconds. The module refuses to know how a host is made.
+milliseconds.
 """
 
 import errno

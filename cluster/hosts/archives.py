@@ -1,7 +1,4 @@
-"""Folders that travel between machines: known by what they hold, and unpacked with suspicion.
-
-The module refuses to know how they travel.
-"""
+"""Folders that travel between machines: known by what they hold, and unpacked with suspicion."""
 
 import hashlib
 import shutil

@@ -1,7 +1,7 @@
 """Files to and from a host, whole or not at all: the scripts behind ``Host.put`` and ``Host.get`` on every backend.
 
-POSIX sh and coreutils only. The content goes over standard input and output, so how it travels is the
-backend's business, which this module refuses to know.
+POSIX sh and coreutils only. The content goes over standard input and output, so how it travels is the backend's
+business.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """A host's own link to its network: down and up again, as if somebody pulled the plug.
 
-Everybody loses the host and the host loses everybody, clients too; its address stays. For hosts whose commands come
-by another way. The module refuses to prove anything by the link's word: ``cluster.network.probe_matrix`` does.
+Everybody loses the host and the host loses everybody, clients too; its address stays. For hosts whose commands come by
+another way. Does not trust what the link says: ``cluster.network.probe_matrix`` proves it.
 """
 
 from typing import Final

@@ -11,10 +11,9 @@ this is the harness' end. Use::
         worker = backend.popen_inside([sys.executable, "-m", "my.worker"], {})  # in the network of `client`
         worker.communicate(b"hello", timeout=10)
 
-Each host has namespaces of its own (network, mount, pid, UTS, IPC), an address in 198.18.0.0/15, every other
-host in its hosts file, private /tmp, /run and /dev/shm, and no route to anywhere else. Commands run in
-``host.home`` with a short, clean environment. ``client`` sees /tmp and /run as they are, because workers write
-into the run folder. The module refuses to know systems and faults.
+Each host has namespaces of its own (network, mount, pid, UTS, IPC), an address in 198.18.0.0/15, every other host in
+its hosts file, private /tmp, /run and /dev/shm, and no route to anywhere else. Commands run in ``host.home`` with a
+short, clean environment. ``client`` sees /tmp and /run as they are, because workers write into the run folder.
 """
 
 import contextlib

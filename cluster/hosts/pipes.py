@@ -1,8 +1,7 @@
 """The harness' ends of the pipes of a command that somebody else runs: feed it, collect what it writes.
 
-Like ``subprocess.communicate``, with three differences: the command has ended when the one who runs it says so
-(a daemon it left behind may keep the pipes), a deadline covers everything, and collected output has a bound.
-The module refuses to know who runs the command.
+Like ``subprocess.communicate``, with three differences: the command has ended when the one who runs it says so (a
+daemon it left behind may keep the pipes), a deadline covers everything, and collected output has a bound.
 """
 
 import json

@@ -1,9 +1,9 @@
 """Packet filters on hosts: drop what comes from some addresses, or hand it to a program, in a chain of our own.
 
-One chain per run, ``CHAOS-<id>``, jumped to from INPUT and from OUTPUT, so that rules of others are never
-touched and ours are found by name. Cuts and loss are INPUT rules at both ends of a link, once per direction
-(SEMANTICS 23). ``program`` is pure; the rest runs it on a host in one go. The module refuses to choose whom
-to cut off, and proves nothing: ``cluster.network.probe_matrix`` does.
+One chain per run, ``CHAOS-<id>``, jumped to from INPUT and from OUTPUT, so that rules of others are never touched and
+ours are found by name. Cuts and loss are INPUT rules at both ends of a link, once per direction (SEMANTICS 23).
+``program`` is pure; the rest runs it on a host in one go. Does not choose whom to cut off, and proves nothing:
+``cluster.network.probe_matrix`` does.
 """
 
 import hashlib

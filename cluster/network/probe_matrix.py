@@ -1,7 +1,7 @@
 """Which links deliver: probes one way per direction between any hosts, counted where they arrive.
 
-The proof of every network fault and of its healing. ``measure`` acts; what a count means for a cut or for a
-share of loss is decided with ``binomial_bounds``, which is pure. The module refuses to look at packet filters.
+The proof of every network fault and of its healing. ``measure`` acts; what a count means for a cut or for a share of
+loss is decided with ``binomial_bounds``, which is pure. Does not look at packet filters.
 """
 
 import json

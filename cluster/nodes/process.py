@@ -1,9 +1,9 @@
 """A node's process: start, signal, kill, and what /proc says of it.
 
-Systems say *what* to run (``Launch``), this module runs it the same way on every kind of host: through
-``Host`` and POSIX sh with coreutils only, one run per action. A process is known by pid *and* start time, its
-children by its session, because a bare pid comes round again. The module refuses to believe: every signal is
-followed by a look at /proc, and what did not happen before the deadline is an error that says so.
+Systems say *what* to run (``Launch``), this module runs it the same way on every kind of host: through ``Host`` and
+POSIX sh with coreutils only, one run per action. A process is known by pid *and* start time, its children by its
+session, because a bare pid comes round again. Every signal is followed by a look at /proc, and what did not happen
+before the deadline is an error that says so.
 """
 
 import re

@@ -1,8 +1,8 @@
 """Faults that are in force at the same time: what each does to links, so that none spoils another's proof or heal.
 
-A packet filter holds one chain a run, so what it is to hold is the sum of what all faults ask of that host, and
-changes under a lock of that host. A link that another fault hits shows nothing of this one, for as long as the other
-lasts and from the moment it began to act. The module refuses to touch a host: whoever asks does.
+A packet filter holds one chain a run, so what it is to hold is the sum of what all faults ask of that host, and changes
+under a lock of that host. A link that another fault hits shows nothing of this one, for as long as the other lasts and
+from the moment it began to act. Does not touch a host: the caller does.
 """
 
 import threading

@@ -15,7 +15,7 @@ from nemesis.faults.params import params_of
 GROUP = "faults"
 
 
-@plugins.kept
+@plugins.cache_by_plugins
 def _loaded() -> tuple[dict[str, type[Fault]], dict[str, str]]:
     """The faults by name, and of those that cannot be used why."""
     found: dict[str, type[Fault]] = {}

@@ -1,7 +1,7 @@
 """Occasions by name, and whether one has come. Pure.
 
 ``role-change``, ``first-ack``, ``out-of-sync``, each with ``@SUBJECT`` or of any subject, and ``log:REGEX`` with
-``@ROLE`` or of any node (docs/semantics.md, 24). The module refuses to look at anything itself.
+``@ROLE`` or of any node (docs/semantics.md, 24). Does not look at anything itself.
 """
 
 import re

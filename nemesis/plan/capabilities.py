@@ -1,7 +1,7 @@
 """Which faults this machine cannot do, by what ``chaos doctor`` found by doing.
 
-The module refuses to guess: a fault whose needs nobody tried is left to the check of the hosts
-themselves, which comes before the first row (``nemesis.runner``).
+Does not guess: a fault whose needs were not tried is left to the check of the hosts themselves, which comes before the
+first row (``nemesis.runner``).
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,7 @@
 """Whom a planned row hits: a pure function of the row, the names and the last observation.
 
-The answer also says, for faults of links, which packets each node drops. The module refuses to look
-at a host, and to guess: without a known leader there is no target.
+The answer also says, for faults of links, which packets each node drops. Does not look at a host; without a known
+leader there is no target.
 """
 
 from collections.abc import Sequence

@@ -57,7 +57,7 @@ def _table() -> dict[str, Entry]:
     return {row.name: row for row in rows}
 
 
-@plugins.kept
+@plugins.cache_by_plugins
 def catalog() -> Mapping[str, Entry]:
     """Every nemesis by name, in the order in which ``chaos list nemeses`` shows them."""
     return MappingProxyType(_table())

@@ -1,8 +1,8 @@
 """The plan is data: when each fault comes, whom it draws, decided before anything happens.
 
-Rows are a pure function of the nemesis, the topology, the times and the seed, independent of anything
-observed, and are written as ``plan.jsonl`` before the start. The module refuses to look at a cluster:
-who is leader when a row's time comes is ``nemesis.plan.choose_targets``' business.
+Rows are a pure function of the nemesis, the topology, the times and the seed, independent of anything observed, and are
+written as ``plan.jsonl`` before the start. Does not look at a cluster: who is leader when a row's time comes is
+``nemesis.plan.choose_targets``' business.
 """
 
 import math
@@ -13,7 +13,7 @@ import msgspec
 
 from chaos.core.errors import UsageError
 from chaos.core.fault_nature import Colour, Identity
-from chaos.core.name_lists import listed
+from chaos.core.name_lists import join_names
 from chaos.core.rand import stream
 from chaos.core.runinfo import Subject
 from cluster.cluster import Relaunch
@@ -375,9 +375,8 @@ def obstacle_of(choice: Choice, topology: Topology, fixed: Sequence[str] = ()) -
             whom = "everybody, and nobody would be on the other side" if fault.cuts else "every replica"
             return f"--fault-nodes names {whom}; leave one out, or say all-{fault.name}"
         if most < 1:
-            return (
-                f"cannot be done to {len(names)} node(s) of {listed(roles)}; start more nodes or choose another nemesis"
-            )
+            whom = f"{len(names)} node(s) of {join_names(roles)}"
+            return f"cannot be done to {whom}; start more nodes or choose another nemesis"
     return None
 
 

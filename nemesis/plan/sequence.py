@@ -1,8 +1,8 @@
 """Faults at times of somebody's choosing, one after the other or at once: steps, and the plan that they make.
 
 A step says when (``at``: seconds from the beginning of the round; ``after``: seconds after the end of the step before),
-what, and how long. A round ends with its last heal, and the next begins there. The module refuses to cut a round short:
-what cannot be healed within the time limit is not planned (SEMANTICS 24).
+what, and how long. A round ends with its last heal, and the next begins there. Does not cut a round short: what cannot
+be healed within the time limit is not planned (SEMANTICS 24).
 """
 
 import math

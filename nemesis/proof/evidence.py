@@ -1,6 +1,6 @@
 """From what was measured to what may be said: evidence for faults, as pure functions of counts and states.
 
-The words of a fault table's evidence column are made here. The module refuses to measure.
+The words of a fault table's evidence column are made here. Does not measure.
 """
 
 from collections.abc import Mapping, Sequence

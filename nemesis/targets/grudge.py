@@ -1,7 +1,7 @@
 """Who drops whose packets: the only model of a cut.
 
-A grudge maps a node to the nodes whose packets it drops on arrival, so that every direction of every
-link is named once (SEMANTICS 23). All functions are pure; the module refuses to know addresses.
+A grudge maps a node to the nodes whose packets it drops on arrival, so that every direction of every link is named once
+(SEMANTICS 23). All functions are pure and work on names, not on addresses.
 """
 
 from collections.abc import Collection, Mapping, Sequence

@@ -1,7 +1,6 @@
 """The names a nemesis may choose among, by role, and what has a leader.
 
-Choosing is pure and happens before or without any host, so it sees names only. The module refuses to
-know what a node is beyond its name and role.
+Choosing is pure and happens before or without any host, so it sees names only. Of a node it has only its name and role.
 """
 
 from collections.abc import Iterable, Mapping

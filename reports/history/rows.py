@@ -1,8 +1,7 @@
 """The rows of a stored history in time order, read shard by shard and never as a whole.
 
 Each worker's table has one row group per queue, in time order inside: the row groups that a filter can want are
-streamed side by side and merged by time, so that memory holds one batch of each. The module refuses to judge and to
-say anything in words.
+streamed side by side and merged by time, so that memory holds one batch of each. Does not judge.
 """
 
 import heapq

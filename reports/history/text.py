@@ -1,7 +1,6 @@
 """A history as aligned text: operations, faults, phases and observations in time order, a line each.
 
-Observations are shown where a node says something new. Pure: rows and events in, lines out. The module refuses to
-read files and to judge.
+Observations are shown where a node says something new. Pure: rows and events in, lines out. Does not read files.
 """
 
 from collections import deque

@@ -1,7 +1,7 @@
 """The pages of a matrix: ``index.html``, ``junit.xml`` and ``summary.md``, from its plan and its rows alone.
 
-``view`` is pure; ``write_pages`` is a thin shell around it. The module refuses to look into the runs: their rows say
-all that is shown here, and links lead to their own reports.
+``view`` is pure; ``write_pages`` is a thin shell around it. Does not look into the runs: their rows say all that is
+shown here, and links lead to their own reports.
 """
 
 import itertools

@@ -1,13 +1,13 @@
 """Puts ``ReportData`` together from the parts of a run folder.
 
-Pure. The module refuses to know how the data is shown; ``reports.page.html`` and ``reports.summary.terminal`` do that.
+Pure. How the data is shown is up to ``reports.page.html`` and ``reports.summary.terminal``.
 """
 
 import shlex
 from collections.abc import Sequence
 
 from chaos.core.events import LEFT_BEHIND, Note
-from chaos.core.name_lists import listed
+from chaos.core.name_lists import join_names
 from chaos.core.runinfo import RunInfo
 from chaos.core.verdict import Results, exit_code
 from reports import words
@@ -212,7 +212,7 @@ def notices_of(parts: Parts) -> tuple[str, ...]:
     elif parts.series.operations == 0:
         out.append("No operation was recorded.")
     if (not_taken := parts.run.promises.not_taken) and (parts.results is None or parts.results.valid is not True):
-        out.append(f"The system was not held to {listed(not_taken)}.")  # the sentence of a valid run says it
+        out.append(f"The system was not held to {join_names(not_taken)}.")  # the sentence of a valid run says it
     out += [
         f"Left on the cluster: {', '.join(left)}."
         for event in parts.events

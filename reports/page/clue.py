@@ -6,7 +6,7 @@ A reader who knows nothing yet sees what the rest of the page is about.
 from collections.abc import Sequence
 from typing import Final
 
-from chaos.core.name_lists import listed
+from chaos.core.name_lists import join_names
 from chaos.core.verdict import Headline, Results
 from checkers.anomalies.catalogue import kind_of, rank
 from reports import words
@@ -32,7 +32,7 @@ def clue_of(results: Results | None, faults: Sequence[Band], key: str) -> Clue |
     example = results.anomalies[told.anomaly].examples[0]
     fault = next((band for band in faults if band.id == told.fault), None)
     known = dict(facts_of(example, key))
-    known["look at"] = listed(told.nodes)
+    known["look at"] = join_names(told.nodes)
     known["fault"] = "" if told.fault is None else str(told.fault)
     if fault is not None:
         known["fault"] = f"{fault.id} {fault.name} at {words.at(fault.start)}"

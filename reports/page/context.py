@@ -1,6 +1,6 @@
 """What surrounds a verdict: assumptions with their figures, counts, environment, configuration.
 
-Pure. The module refuses to decide whether an assumption holds well enough; the checks did.
+Pure. Does not decide whether an assumption holds well enough; the checks did.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """The fault table and what follows from it: recovery times and losses per fault and over the run.
 
-Pure. The module refuses to measure: outages and losses come from ``results.json``.
+Pure. Does not measure: outages and losses come from ``results.json``.
 """
 
 from collections.abc import Collection, Sequence
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from chaos.core.fault_nature import of_name
 from chaos.core.matrix_results import NEVER
 from chaos.core.matrix_results import Recovery as Recovered
-from chaos.core.name_lists import listed
+from chaos.core.name_lists import join_names
 from chaos.core.verdict import FaultResult, Results, Rto
 from checkers.recovery.rpo import RpoKernel
 from reports import words
@@ -54,7 +54,7 @@ def _whose(worst: Rto, rtos: Sequence[Rto], changes: Collection[str]) -> str:
     if _weight(worst) >= 0:
         return worst.f
     kinds = list(dict.fromkeys(rto.f for rto in rtos))
-    return listed([f for f in kinds if f in changes] or kinds)
+    return join_names([f for f in kinds if f in changes] or kinds)
 
 
 def fault_rows(parts: Parts, faults: Sequence[FaultResult], origin_ns: int) -> tuple[FaultRow, ...]:
@@ -164,7 +164,7 @@ def rto_lines(faults: Sequence[FaultResult], budget: float | None) -> list[str]:
     alike: dict[str, list[str]] = {}
     for f in dict.fromkeys(rto.f for fault in faults for rto in fault.rto):
         alike.setdefault(_rto_words(f, faults, budget), []).append(f)
-    return [f"RTO of {listed(kinds)}: {said}" for said, kinds in alike.items()]
+    return [f"RTO of {join_names(kinds)}: {said}" for said, kinds in alike.items()]
 
 
 def rpo_lines(results: Results, faults: Sequence[FaultResult]) -> list[str]:
@@ -268,7 +268,9 @@ def _rto_words(f: str, faults: Sequence[FaultResult], budget: float | None) -> s
     ended = {number: rto.seconds for number, rto in known.items() if rto.recovered and rto.seconds is not None}
     said = []
     if never:
-        said.append(f"never recovered from fault{'s' * (len(never) > 1)} {listed([str(number) for number in never])}")
+        said.append(
+            f"never recovered from fault{'s' * (len(never) > 1)} {join_names([str(number) for number in never])}"
+        )
     if ended:
         at = max(ended, key=lambda number: ended[number])
         many = len(ended) > 1

@@ -1,6 +1,6 @@
 """The verdict as shown: its stamp, its check table, why something is unknown, and the anomalies.
 
-Pure. The module refuses to judge; where ``results.json`` is missing it says so.
+Pure. Does not judge; where ``results.json`` is missing it says so.
 """
 
 import shlex
@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from chaos.core.gate import State
-from chaos.core.name_lists import listed
+from chaos.core.name_lists import join_names
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example, Headline, Results, Valid
 from checkers.anomalies.catalogue import kind_of
 from checkers.anomalies.findings import validity
@@ -199,7 +199,7 @@ def facts_of(
     fault = "" if example.fault is None else str(example.fault)
     look_at = ""
     if told is not None and told.nodes not in ((), (example.node,)):
-        look_at = f"{listed(told.nodes)}, as the headline says"
+        look_at = f"{join_names(told.nodes)}, as the headline says"
     if told is not None and told.fault not in (None, example.fault):
         fault = f"{told.fault}, as the headline says{f'; by its time {fault}' if fault else ''}"
     named = (

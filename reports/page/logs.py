@@ -12,7 +12,7 @@ import msgspec
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import CLOCK_SKEW, Event, Note
-from chaos.core.name_lists import listed
+from chaos.core.name_lists import join_names
 from chaos.core.runinfo import RunInfo
 from reports import words
 from reports.node_logs import MAX_BYTES, LogFile, LogLine
@@ -183,7 +183,7 @@ def _clock_words(run: RunInfo, nodes: Sequence[str], skews: dict[str, list[tuple
         out.append(f"The clock of {node} was {abs(ahead_ms):.1f} ms ± {error_ms:.1f} ms {how}, which is taken off.")
     raw = [node for node in nodes if node not in skews]
     if raw:
-        out.append(f"Nobody compared the clock of {listed(raw)} with the run's: times are as they were logged.")
+        out.append(f"Nobody compared the clock of {join_names(raw)} with the run's: times are as they were logged.")
     return out
 
 

@@ -1,7 +1,7 @@
 """``ReportData``: everything that the page and the terminal say of a run, typed.
 
-Texts are ready to be shown, unescaped; times are seconds since the load began. The module refuses to
-compute: ``reports.page.build`` and what it calls do.
+Texts are ready to be shown, unescaped; times are seconds since the load began. Does not compute: ``reports.page.build``
+and what it calls do.
 """
 
 import msgspec

@@ -1,7 +1,7 @@
 """What the panels draw: from events and series to intervals, lines and packed points on one time axis.
 
-Pure. Times are seconds since the load began. The module refuses to smooth: a node that was not asked
-is blank, a node that did not answer says so, a step without an ok operation has no quantile.
+Pure. Times are seconds since the load began. Does not smooth: a node that was not asked is blank, a node that did not
+answer says so, a step without an ok operation has no quantile.
 """
 
 from collections import Counter

@@ -1,8 +1,8 @@
 """The picture of one anomaly: its operations as bars, a lane per process, on a time axis with cuts.
 
-A lost message is sent within milliseconds and missed minutes later, so long stretches in which no
-shown operation begins or ends are cut out of the axis, visibly. Pure geometry in pixels of a fixed
-width; the module refuses to choose operations: it draws those that the example carries.
+A lost message is sent within milliseconds and missed minutes later, so long stretches in which no shown operation
+begins or ends are cut out of the axis, visibly. Pure geometry in pixels of a fixed width; it draws the operations that
+the example carries.
 """
 
 import math

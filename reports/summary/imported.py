@@ -1,6 +1,6 @@
 """The verdict on a history of another tool, as lines for the terminal, and its figures as an object for scripts.
 
-Pure. What a history does not say is left out of both, and both say why. The module refuses to measure.
+Pure. What a history does not say is left out of both, and both say why. Does not measure.
 """
 
 from typing import Any, Final
@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from chaos.core.gate import gate_words, threshold_words
-from chaos.core.name_lists import listed
+from chaos.core.name_lists import join_names
 from chaos.core.verdict import FaultResult, KindResult, Results
 from checkers.recovery.rpo import RpoKernel
 from reports import words
@@ -53,7 +53,7 @@ def excluded(results: Results) -> list[str]:
         return []
     more = len(results.ruled_out.get("also-not", ()))
     stronger = f", and {more} that are stronger" if more > 1 else ", and one that is stronger" if more else ""
-    return [f"rules out {listed(list(results.ruled_out['not']))}{stronger}"]
+    return [f"rules out {join_names(list(results.ruled_out['not']))}{stronger}"]
 
 
 def _row(row: dict[str, Any]) -> str:
@@ -96,7 +96,7 @@ def _untold(results: Results) -> list[str]:
     out = []
     for why in dict.fromkeys(results.absent.values()):
         names = [_NAMES.get(name, name) for name, reason in results.absent.items() if reason == why]
-        out.append(f"not told: {listed(names)} ({why})")
+        out.append(f"not told: {join_names(names)} ({why})")
     return out
 
 

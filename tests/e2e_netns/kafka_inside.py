@@ -12,7 +12,7 @@ import sys
 
 import msgspec
 
-from chaos.core.client import settled
+from chaos.core.client import invoke_in_time
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.op import Invocation
 from chaos.models.log.operations import Commit, ReadCopy, ReadFrom, Send, Transact
@@ -35,7 +35,7 @@ class Inside:
     async def _do(self, f, key, argument=None, within_s=10.0):
         deadline_ns = now_ns() + int(within_s * NS_PER_S)
         op = Invocation(process=1, client=1, f=f, key=key, deadline_ns=deadline_ns, argument=argument)
-        return await settled(self.client, op)
+        return await invoke_in_time(self.client, op)
 
     async def _send(self, key, within_s):
         self.sequence += 1
@@ -95,12 +95,12 @@ class Inside:
             argument = Transact(value=Value(1, self.sequence), decision=decision)
             deadline_ns = now_ns() + 10 * NS_PER_S
             op = Invocation(process=1, client=1, f=F.TRANSACT, key=1, deadline_ns=deadline_ns, argument=argument)
-            done = await settled(client, op)
+            done = await invoke_in_time(client, op)
             while done.type.word == "fail":  # its coordinator is still to be made
-                done = await settled(client, msgspec.structs.replace(op, deadline_ns=now_ns() + 10 * NS_PER_S))
+                done = await invoke_in_time(client, msgspec.structs.replace(op, deadline_ns=now_ns() + 10 * NS_PER_S))
             out.append((decision.word, done.type.word, done.error))
         op = Invocation(process=1, client=1, f=F.DRAIN, key=1, deadline_ns=now_ns() + 10 * NS_PER_S)
-        done = await settled(client, op)
+        done = await invoke_in_time(client, op)
         await client.close()
         shown = [kept[record.value.sequence] for record in done.result.records if record.value.sequence in kept]
         return out, shown

@@ -10,7 +10,7 @@ import sys
 import msgspec
 
 from chaos import plugins
-from chaos.core.client import settled
+from chaos.core.client import invoke_in_time
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.op import Invocation
 from chaos.core.replica_data import data_in, notes_of
@@ -41,7 +41,7 @@ async def use(system, view):
     for number, (f, argument) in enumerate(OPERATIONS):
         deadline_ns = now_ns() + 10 * NS_PER_S
         op = Invocation(process=number % 8, client=number % 8, f=f, key=1, deadline_ns=deadline_ns, argument=argument)
-        done = await settled(clients[number % 8], op)
+        done = await invoke_in_time(clients[number % 8], op)
         said.append((done.node, done.type.word, done.error, done.result))
     for client in clients:
         await client.close()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from chaos.core.client import settled
+from chaos.core.client import invoke_in_time
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.op import Invocation
 from chaos.models.log.words import F
@@ -52,7 +52,7 @@ class Inside:
             deadline_ns=now_ns() + int(command.get("timeout_s", 5) * NS_PER_S),
             argument=argument_of(f, **facts),
         )
-        return told(await settled(self.client(command.get("client", -1), command.get("routing", "follow")), op))
+        return told(await invoke_in_time(self.client(command.get("client", -1), command.get("routing", "follow")), op))
 
     async def do(self, command):
         if command["do"] == "readiness":

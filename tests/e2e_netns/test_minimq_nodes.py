@@ -9,7 +9,7 @@ import socket
 import pytest
 from minimq_nodes import BROKERS, CONTROLLERS, NODES, QUEUES, TOPIC, Client, Nodes, until
 
-from chaos.core.client import settled
+from chaos.core.client import invoke_in_time
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.op import Invocation, Type
 from chaos.core.rand import run_hash
@@ -132,7 +132,7 @@ def test_a_master_that_is_deposed_between_two_pages_leaves_the_first_with_the_re
         deadline_ns = now_ns() + 60 * NS_PER_S
         op = Invocation(process=1, client=0, f=F.READ, key=0, deadline_ns=deadline_ns, argument=ReadFrom(offset=0))
         try:
-            return await settled(client, op)
+            return await invoke_in_time(client, op)
         finally:
             await client.close()
 

@@ -9,7 +9,7 @@ import sys
 
 import msgspec
 
-from chaos.core.client import settled
+from chaos.core.client import invoke_in_time
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.op import Invocation
 from chaos.models.objects import set as sets
@@ -31,7 +31,7 @@ class Inside:
     async def _do(self, f, argument, within_s):
         deadline_ns = now_ns() + int(within_s * NS_PER_S)
         op = Invocation(process=1, client=1, f=f, key=0, deadline_ns=deadline_ns, argument=argument)
-        done = await settled(self.client, op)
+        done = await invoke_in_time(self.client, op)
         return done.type.word, done.error, done.result
 
     async def add(self):

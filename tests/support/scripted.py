@@ -5,7 +5,7 @@ import asyncio
 import msgspec
 from log_ops import argument_of, told
 
-from chaos.core.client import Definite, Indefinite, Received, settled
+from chaos.core.client import Definite, Indefinite, Received, invoke_in_time
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.op import Invocation
 
@@ -28,7 +28,7 @@ def _moved(op, by_ns):
 
 async def performed(client, op):
     """The completion, which is the client's own word also at the deadline."""
-    return told(await settled(_OnTime(client), _moved(op, SPARE_NS)))
+    return told(await invoke_in_time(_OnTime(client), _moved(op, SPARE_NS)))
 
 
 async def raised_and_given(client, op, timeout_ns=5 * NS_PER_S):

@@ -129,7 +129,7 @@ def placed_at(done: Completion) -> int | None:
     return done.result.offset if isinstance(done.result, Placed) else None
 
 
-def given(done: Completion) -> Given:
+def records_given(done: Completion) -> Given:
     """What a read or a pop was given, nothing if it was not even asked."""
     return done.result if isinstance(done.result, Given) else Given()
 

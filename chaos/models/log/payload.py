@@ -1,9 +1,8 @@
 """The body of every message that the harness sends: a value that proves itself.
 
-A body carries a magic number, the run, the queue, the value and a CRC-32 over all of it, padding
-included. So a read can tell three things apart that a bare counter cannot: our value, a damaged one,
-and a message of somebody else's (another run, another queue). The module refuses to say what a
-damaged body may have been: it is None.
+A body carries a magic number, the run, the queue, the value and a CRC-32 over all of it, padding included. So a read
+can tell three things apart that a bare counter cannot: our value, a damaged one, and a message of somebody else's
+(another run, another queue). A damaged body is None.
 """
 
 import struct

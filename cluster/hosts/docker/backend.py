@@ -12,8 +12,7 @@ costs milliseconds, goes on through an engine that hangs, and never crosses the 
 A node's home is a named volume whose content lies in the run's folder: logs are there as they are written, and are
 there when the engine is not. Rights: NET_ADMIN and NET_RAW for packet filters, nothing else, never privileged. Load and
 observers are processes of this machine that enter the client's network, for their clock and their files must be the
-harness'. All carries the run's labels; ``cluster.hosts.docker.cleanup`` removes what a dead harness leaves. The module
-refuses to know systems and faults.
+harness'. All carries the run's labels; ``cluster.hosts.docker.cleanup`` removes what a dead harness leaves.
 """
 
 import contextlib

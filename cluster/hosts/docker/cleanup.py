@@ -1,9 +1,9 @@
 """What dead runs left in the engine, known by its labels, and its removal.
 
-Containers end by themselves when their harness does, however it ends: their agents' sockets close. What stays are
-their shells, networks and volumes. A small process of its own, started by every run, removes those when the harness
-dies (``main``); what even that one could not, the next run and ``chaos clean`` do. The module refuses to touch what
-belongs to a live harness or carries no label of ours.
+Containers end by themselves when their harness does, however it ends: their agents' sockets close. What stays are their
+shells, networks and volumes. A small process of its own, started by every run, removes those when the harness dies
+(``main``); what even that one could not, the next run and ``chaos clean`` do. Does not touch what belongs to a live
+harness or carries no label of ours.
 """
 
 import os

@@ -1,8 +1,7 @@
 """One host's container: what it is made of, where its agent calls, and what has become of it.
 
 Pid 1 is ``cluster.agent.agent``, two modules of standard library, mounted with the folder of the sockets; so any image
-with a Python and what ``cluster.hosts.docker.backend`` asks for will do. The module refuses to make a container that is
-privileged.
+with a Python and what ``cluster.hosts.docker.backend`` asks for will do. Does not make a privileged container.
 """
 
 import os

@@ -2,8 +2,8 @@
 
 The recipe is a Dockerfile of a few lines; where no registry can be reached the same packages are put together by
 debootstrap and imported. An image is tagged with the hash of its recipe, so what was made once is found again and a
-changed recipe never meets an old image. Systems' own files are not in it: they are mounted. The module refuses to
-publish anything and to install tools.
+changed recipe never meets an old image. Systems' own files are not in it: they are mounted. Does not publish anything
+and does not install tools.
 """
 
 import contextlib

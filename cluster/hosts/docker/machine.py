@@ -1,6 +1,6 @@
 """A container as a machine: killed, stopped, frozen, unplugged and started through the engine, whatever runs in it.
 
-The module refuses to start what runs on the host: that is for who knows it.
+Does not start what runs on the host.
 """
 
 from collections.abc import Callable

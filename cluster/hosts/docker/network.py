@@ -1,7 +1,7 @@
 """The network of a run's containers: internal, in 198.18.0.0/15, where nobody else is.
 
 Which part of the range is taken is found out first, from the engine's networks and from this machine's routes; the
-choice among the free ones follows from the run's id. The module refuses to take a part that overlaps with anything.
+choice among the free ones follows from the run's id. Does not take a part that overlaps with anything.
 """
 
 import hashlib

@@ -6,10 +6,10 @@ Use::
     with hosts_up(backend, "run-1", [NodeSpec(name="b1", role="broker")], Path("work")) as hosts:
         print(hosts["b1"].run("hostname", timeout_s=5).check().text)
 
-Load and observers run on the machine of the harness, which must reach the nodes' addresses. What a run makes
-on a machine lies below ``~/.chaos`` and is removed at the end; artefacts stay, by checksum, for the next run.
-A watchdog on each machine heals it when the harness falls silent. The module refuses to make machines, to
-install programs of the distribution, and to put two nodes on one machine, whose links could not be cut.
+Load and observers run on the machine of the harness, which must reach the nodes' addresses. What a run makes on a
+machine lies below ``~/.chaos`` and is removed at the end; artefacts stay, by checksum, for the next run. A watchdog on
+each machine heals it when the harness falls silent. Does not make machines or install programs of the distribution, and
+does not put two nodes on one machine, whose links could not be cut.
 """
 
 import os
@@ -26,7 +26,7 @@ from typing import Final, NamedTuple, TypeVar
 from chaos.core.clock import now_ns
 from chaos.core.errors import ChaosError, DeployError, UsageError
 from chaos.core.events import CLOCK_SKEW, Note
-from chaos.core.name_lists import listed
+from chaos.core.name_lists import join_names
 from cluster.cleanup import run_records
 from cluster.host import Capability, Host, NodeSpec
 from cluster.hosts.addressing import CLIENT, names_of
@@ -287,7 +287,7 @@ class SshBackend:
         reached = {name: self._reached[name] for name in self._assigned}  # in this order, whoever answered first
         bases = {one.greeting.folder: name for name, one in reached.items()}
         if len(bases) > 1:
-            apart = listed([f"{base} on {name}" for base, name in bases.items()])
+            apart = join_names([f"{base} on {name}" for base, name in bases.items()])
             raise UsageError(f"artefacts must lie at one path everywhere, but homes differ: {apart}; use one user")
         login = next(iter(bases))
         folder = f"{login}/{FOLDER}/artefacts"

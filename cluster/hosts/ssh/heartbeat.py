@@ -1,8 +1,7 @@
 """What keeps an eye on machines reached by SSH: heartbeats to their watchdogs, clocks, and how they were before.
 
 A heartbeat is a number that changes; what happens without it is ``cluster/agent/watchdog.py``'s business. Clocks are
-compared as NTP does it, by the round trip that took least. The module refuses to repair: what differs at the
-end is said.
+compared as NTP does it, by the round trip that took least. Does not repair: what differs at the end is reported.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""A machine reached by SSH as a host like any other. The module refuses to know what runs there."""
+"""A machine reached by SSH as a host like any other."""
 
 from collections.abc import Callable
 from pathlib import Path

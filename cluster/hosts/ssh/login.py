@@ -1,8 +1,8 @@
 """Logging in: keys, agent and password on our side, the host's key on the other, jump hosts in between.
 
-A host key is accepted if known_hosts has it, or learned when the user asked for that, and said; it is never
-accepted in silence, and one that differs from the known one is always refused. The module refuses to keep a
-password anywhere but in memory, to print one, and to take one from a command line or a file.
+A host key is accepted if known_hosts has it, or learned when the user asked for that, and said; it is never accepted in
+silence, and one that differs from the known one is always refused. Does not keep a password anywhere but in memory,
+does not print one, and does not take one from a command line or a file.
 """
 
 import contextlib

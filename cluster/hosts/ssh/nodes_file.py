@@ -10,9 +10,8 @@
       - 192.0.2.11
       - {name: b1, address: 192.0.2.12, user: admin, port: 2222, key: ~/.ssh/other, roles: [broker]}
 
-A plain list, and lines of ``[user@]host[:port]`` as Jepsen and OpenChaos have them, will do. Everything here is
-pure but ``read``. The module refuses passwords, and it refuses to guess: an unknown key is an error with file
-and line.
+A plain list, and lines of ``[user@]host[:port]`` as Jepsen and OpenChaos have them, will do. Everything here is pure
+but ``read``. Does not take passwords. An unknown key is an error with file and line.
 """
 
 import difflib

@@ -1,7 +1,4 @@
-"""What comes over a command's channel: its outputs between lines of our own, and how a machine introduces itself.
-
-The module refuses to know a connection.
-"""
+"""What comes over a command's channel: its outputs between lines of our own, and how a machine introduces itself."""
 
 from collections.abc import Callable
 from typing import Final

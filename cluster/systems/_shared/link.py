@@ -1,9 +1,9 @@
 """Connections to one server: many requests in flight on one socket, each with its own deadline.
 
-Never retries. What was certainly not written is ``Definite``; once the request has left, whatever
-happens is ``Indefinite``. A connection that stayed silent for a request's whole deadline gets no new
-requests: they open a fresh one, while older requests may still be answered on the silent one. How a
-request looks on the wire is a ``Codec``'s business; the module refuses to know any system.
+Never retries. What was certainly not written is ``Definite``; once the request has left, whatever happens is
+``Indefinite``. A connection that stayed silent for a request's whole deadline gets no new requests: they open a fresh
+one, while older requests may still be answered on the silent one. How a request looks on the wire is a ``Codec``'s
+business.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 """Java programs, once per user: their jars are fetched by Maven from a pinned pom, verified, and kept in a cache.
 
 A folder there (``cluster.systems._shared.cache``) is complete or absent: it is filled under another name, its manifest
-(size and SHA-256 of every file) is written last, and one rename makes it visible. A lock keeps two at once apart.
-The module refuses to install tools.
+(size and SHA-256 of every file) is written last, and one rename makes it visible. A lock keeps two at once apart. Does
+not install tools.
 """
 
 import hashlib

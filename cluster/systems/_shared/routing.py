@@ -2,7 +2,7 @@
 
 Shared by all systems. A client looks at the route every ``client.routePollInterval`` seconds and never in between,
 whatever errors it meets: the interval is printed beside every recovery time. An old route stays until a new one
-arrives. The module refuses to know how a system is asked.
+arrives.
 """
 
 import asyncio

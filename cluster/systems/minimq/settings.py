@@ -1,8 +1,8 @@
 """Settings of the system: what may be set, what holds by default, and what a node is told of it.
 
 A setting is ``broker.KEY``, ``controller.KEY``, ``cluster.KEY``, ``client.KEY``, ``bug`` or ``bugShare``; where a bare
-``KEY`` is unique it stands for the full name. The module refuses names nobody knows and values nothing could run with:
-a cluster that cannot come up should say so before it is deployed.
+``KEY`` is unique it stands for the full name. Does not take unknown names or values with which nothing could run: a
+cluster that cannot come up should say so before it is deployed.
 """
 
 import difflib

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from chaos.core.errors import DeployError
-from chaos.core.name_lists import listed
+from chaos.core.name_lists import join_names
 from chaos.core.runinfo import Promises
 from cluster.systems._shared.weakest_promise import least
 from cluster.systems.minimq import promises
@@ -104,5 +104,5 @@ def concluded(shown: Shown, settings: Mapping[str, str], asked: Collection[str] 
     text += "; promises are made by what the nodes say"
     text += f"; not alike on all nodes: {', '.join(apart)}" if apart else ""
     text += "".join(f"; {node} cannot be asked: {why}" for node, why in silent.items())
-    text += f"; the system is not held to {listed(made.not_taken)}" if made.not_taken else ""
+    text += f"; the system is not held to {join_names(made.not_taken)}" if made.not_taken else ""
     return text, made

@@ -1,7 +1,7 @@
 """AMQP 0-9-1 as far as clients here need it: one channel a connection, one request at a time, each request once.
 
 A connection is opened by one greeting: RabbitMQ handles what it reads in order, so nobody waits for the answers of the
-handshake. The channel confirms what is published. The module refuses to know any queue.
+handshake. The channel confirms what is published.
 """
 
 import struct

@@ -1,7 +1,6 @@
 """What ties each node to its address, its folder and the others, by mode: pure.
 
-The keys are those that a user may not set (``settings``); what a user sets comes on top. The module refuses to know
-what starts a node.
+The keys are those that a user may not set (``settings``); what a user sets comes on top. Does not start a node.
 """
 
 from collections.abc import Sequence

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from chaos.core.errors import DeployError
-from chaos.core.name_lists import listed
+from chaos.core.name_lists import join_names
 from chaos.core.runinfo import NodeInfo, Promises
 from cluster.system import ClusterView
 from cluster.systems._shared.weakest_promise import least
@@ -130,7 +130,7 @@ def concluded(shown: AllShown, view: ClusterView, asked: Collection[str]) -> tup
     text += f"; {len(other)} differ from what the harness would set" if other else ""
     text += f"; not alike on all nodes: {', '.join(apart)}" if apart else ""
     text += f"; cannot be asked for: {', '.join(unasked)}" if unasked else ""
-    text += f"; the system is not held to {listed(made.not_taken)}" if made.not_taken else ""
+    text += f"; the system is not held to {join_names(made.not_taken)}" if made.not_taken else ""
     said, data = settings_proof.consequences(shown, msgspec.structs.replace(view, settings={**view.settings, **found}))
     data |= {"other": {name: found[name] for name in other}}
     data["warning"] = bool(data["warning"] or apart or unasked or made.not_taken)

@@ -1,8 +1,8 @@
 """The term of a controller of type jRaft, asked over its own port.
 
 No request of RocketMQ's says it. A member answers the question for a pre-vote with its term, and refuses it here: the
-candidate is nobody of the group, and its term is before all terms. A pre-vote changes nothing at either end. Frames
-are SOFABolt's (version 1), bodies are Protocol Buffers; both pure. The module refuses anything else of either.
+candidate is nobody of the group, and its term is before all terms. A pre-vote changes nothing at either end. Frames are
+SOFABolt's (version 1), bodies are Protocol Buffers; both pure. Does not use anything else of either.
 """
 
 import struct

@@ -1,6 +1,6 @@
 """How each node is started: pure functions from settings and topology to files and command lines.
 
-The module refuses to touch a host; ``cluster.nodes.process`` starts what is described here.
+Does not touch a host; ``cluster.nodes.process`` starts what is described here.
 """
 
 from collections.abc import Mapping

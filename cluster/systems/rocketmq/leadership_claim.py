@@ -1,7 +1,7 @@
 """Whether a broker takes itself for the master, and of which epoch, in each mode.
 
-Clients ask before and after a strong read, observers once a period; only the broker's own word counts, since there
-are no leases. The module refuses to combine what several nodes say.
+Clients ask before and after a strong read, observers once a period; only the broker's own word counts, since there are
+no leases. Does not combine what several nodes say.
 """
 
 from typing import Final

@@ -1,6 +1,6 @@
 """What RocketMQ promises under its settings, by mode (SEMANTICS 13), and which switches it ignores there.
 
-Pure. The module refuses to excuse a loss: a setting that gives safety up takes promises away and adds none.
+Pure. Does not excuse a loss: a setting that gives safety up takes promises away and adds none.
 """
 
 from collections.abc import Mapping

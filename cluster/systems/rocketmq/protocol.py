@@ -1,9 +1,8 @@
 """RocketMQ's remoting frames and stored messages as pure functions over bytes.
 
-A frame is: total length (4 bytes), serialisation and header length (1 + 3 bytes), a JSON header
-``{code, flag, opaque, language, version, remark, extFields}``, a body. Answers come in the
-serialisation of their request, so JSON is all that is spoken here. The module refuses to guess: a
-frame or a message that does not parse to its last byte is a ``ProtocolError``.
+A frame is: total length (4 bytes), serialisation and header length (1 + 3 bytes), a JSON header ``{code, flag, opaque,
+language, version, remark, extFields}``, a body. Answers come in the serialisation of their request, so JSON is all that
+is spoken here. Does not guess: a frame or a message that does not parse to its last byte is a ``ProtocolError``.
 """
 
 import struct

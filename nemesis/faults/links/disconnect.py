@@ -1,7 +1,7 @@
 """Take hosts off the network, clients and all, and show that nobody reaches them and everybody else is reached.
 
 Unlike a cut, which leaves a node its network and only drops what some nodes send, nothing at all gets in or out: the
-node is alone with itself. The module refuses hosts that could not be told to come back.
+node is alone with itself. Does not take hosts that could not be told to come back.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,7 +1,7 @@
 """What partition and loss share: rules at the receiving end of each direction, and a probe matrix as proof.
 
-All nodes of the cluster and the client's host take part in the proof, so that it also shows what the
-fault leaves alone. The module refuses to know what the counts mean: ``nemesis.proof.evidence`` does.
+All nodes of the cluster and the client's host take part in the proof, so that it also shows what the fault leaves
+alone. Does not judge the counts: ``nemesis.proof.evidence`` does.
 """
 
 from collections.abc import Callable, Mapping

@@ -9,7 +9,7 @@ from chaos.testing.fake_system import FakeSystem
 
 @pytest.mark.parametrize("group", ["systems", "backends", "workloads", "models"])
 def test_every_plugin_of_this_distribution_says_in_one_line_what_it_is(group):
-    for row in plugins.listed(group):
+    for row in plugins.list_group(group):
         said = plugins.load(group, row.name).help
         assert row.help == said
         assert "\n" not in said

@@ -1,7 +1,7 @@
 """How a broker's rules are bent: for each bug the functions that stand in for the honest ones.
 
 Each function here gives the replacements of one bug; all else of the broker stays as it is. A bent rule notes what it
-did wherever the honest one would have decided otherwise. The module refuses to put anything in place: ``bugs`` does.
+did wherever the honest one would have decided otherwise. Does not put anything in place: ``bugs`` does.
 """
 
 import struct

@@ -2,7 +2,7 @@
 
 A checker that never saw a bug proves nothing: ``BUGS`` says for each what it does wrong, what brings it to light and
 what the verdict must name. The honest cores know nothing of it; a bug replaces functions of the rules from outside.
-The module refuses to switch on two in one process.
+Does not switch on two in one process.
 """
 
 from collections.abc import Mapping

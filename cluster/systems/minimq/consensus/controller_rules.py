@@ -1,6 +1,6 @@
 """What the controllers' failure detector decides, small and pure, so that it can be read and bent alone.
 
-It refuses to know of messages, timers and the log.
+It does not know messages, timers and the log.
 """
 
 

@@ -1,8 +1,8 @@
 """The state machine of the controllers: what a committed command does to the metadata, and who may be master.
 
-Pure and deterministic: every controller that applies the same log holds the same metadata. It refuses to know who is
-alive, which only a leader believes to know: a leader's belief reaches it as an ``ElectMaster`` command, and is checked
-again here against the state in which the command was committed.
+Pure and deterministic: every controller that applies the same log holds the same metadata. It does not know which nodes
+are alive: what a leader believes of that reaches it as an ``ElectMaster`` command, and is checked again here against
+the state in which the command was committed.
 
 The rules are those of RocketMQ 5's controller mode (RIP-44), but for one that is Kafka's (KIP-966 describes both): at
 an election the living members stay in the SyncStateSet, since each of them holds all that was confirmed, so that the

@@ -1,9 +1,8 @@
 """What brokers store, say to each other and are asked by clients, as frozen structs.
 
-Shells turn these into msgpack by their tags; this module refuses to know how. Positions are indices of a broker's
-one commit log, from 0, and an end is the position after the last record; offsets count the data records of one queue,
-from 0. Replication follows Kafka's pull with <last epoch, end> (KIP-101, KIP-595) under RocketMQ's controller mode
-(RIP-44).
+Shells turn these into msgpack by their tags. Positions are indices of a broker's one commit log, from 0, and an end is
+the position after the last record; offsets count the data records of one queue, from 0. Replication follows Kafka's
+pull with <last epoch, end> (KIP-101, KIP-595) under RocketMQ's controller mode (RIP-44).
 
 ``Produced``, ``CommitDone``, ``Polled``, ``Offsets`` and ``Committed`` are ok. ``Rejected`` is definite: nothing was
 done. ``Indefinite`` is not known.

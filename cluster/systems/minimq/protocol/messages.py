@@ -1,8 +1,8 @@
 """What controllers say to each other and what they are asked, as frozen structs.
 
-Shells turn these into msgpack by their tags; this module refuses to know how. Raft's messages follow figure 2 of
-Ongaro and Ousterhout, "In Search of an Understandable Consensus Algorithm" (USENIX ATC 2014), with the pre-vote of
-section 9.6 of Ongaro's dissertation (Stanford 2014) and a round number for its section 6.4 (reads without the log).
+Shells turn these into msgpack by their tags. Raft's messages follow figure 2 of Ongaro and Ousterhout, "In Search of an
+Understandable Consensus Algorithm" (USENIX ATC 2014), with the pre-vote of section 9.6 of Ongaro's dissertation
+(Stanford 2014) and a round number for its section 6.4 (reads without the log).
 
 ``voter``, ``leader``, ``broker`` and ``master`` are node names, ``group`` names a replica group. Indices of the
 controllers' log start at 1; 0 with term 0 stands before the first entry.

@@ -3,7 +3,7 @@
 A frame is the length of what follows (4 bytes, big-endian) and one msgpack value. Whoever opens a connection sends a
 ``Hello`` first. A node's connection then carries its messages one way, and whatever is lost with the connection is
 lost. A client's connection carries ``Call`` frames, answered by ``Back`` frames with the same number in any order.
-``docs/systems/minimq.md`` describes the same for people who write clients. The module refuses to own sockets.
+``docs/systems/minimq.md`` describes the same for people who write clients. Does not own sockets.
 """
 
 import struct

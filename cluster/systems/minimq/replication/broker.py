@@ -1,10 +1,10 @@
 """The broker's core: one replica of the log, as master or follower, told by the controllers which.
 
-It believes only metadata that names its present life (its ``incarnation``), newest version first, so nothing said to
-an earlier life or overtaken on the way can make it serve an epoch that is over. A later epoch heard from another
-broker ends its role at once; who is master then, only the controllers say. Clients are refused (definite) or told
-that nobody knows (indefinite), never left without an answer. The core refuses to know clocks, sockets and files: see
-``io`` for what enters and leaves, ``broker_rules`` for what its promises rest on.
+It believes only metadata that names its present life (its ``incarnation``), newest version first, so nothing said to an
+earlier life or overtaken on the way can make it serve an epoch that is over. A later epoch heard from another broker
+ends its role at once; who is master then, only the controllers say. Clients are refused (definite) or told that nobody
+knows (indefinite), never left without an answer. The core does not use clocks, sockets and files: see ``io`` for what
+enters and leaves, ``broker_rules`` for what its promises rest on.
 """
 
 from collections.abc import Iterable, Sequence

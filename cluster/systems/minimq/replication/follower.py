@@ -1,8 +1,8 @@
 """A broker as follower: it fetches from the master of its epoch, cuts what differs, and says what it holds.
 
 One fetch is outstanding at a time; a lost one is repeated after a time. An answer counts only if it is of this epoch
-and of exactly the position where this log ends now, so late and repeated answers change nothing. The module refuses
-to serve clients.
+and of exactly the position where this log ends now, so late and repeated answers change nothing. Does not serve
+clients.
 """
 
 from typing import Final

@@ -1,7 +1,7 @@
 """One broker's own copy: its log, how much of it is durable, what it knows to be confirmed, and what it wants done.
 
 Master and follower are roles that act on the same replica, one after the other; what must outlive a change of role is
-here. The module refuses to know who is master.
+here. Does not know who is master.
 """
 
 from collections import deque

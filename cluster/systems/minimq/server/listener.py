@@ -1,8 +1,8 @@
 """The way in: a node's listener, and what comes over the connections of peers and of clients.
 
-Whoever says what this protocol does not know, or says nothing at first, loses the connection, and one line tells
-of it. A client that asks without reading the answers loses it as well, since the answers would else pile up here. The
-module refuses to know what requests mean and to keep an answer for somebody who has gone.
+Whoever says what this protocol does not know, or says nothing at first, loses the connection, and one line tells of it.
+A client that asks without reading the answers loses it as well, since the answers would else pile up here. Does not
+keep an answer for a peer that has gone.
 """
 
 import asyncio

@@ -1,8 +1,7 @@
 """What one node is told at its start: who it is, where everybody listens, where its data lies, how it behaves.
 
 The file is JSON and is read once. Everything a node needs is in it, so that a node depends on no environment and a run
-can show what each node was told. The module refuses what it does not know: a misspelt setting is an error, not a
-default.
+can show what each node was told. Does not take unknown settings: a misspelt one is an error, not a default.
 """
 
 from pathlib import Path

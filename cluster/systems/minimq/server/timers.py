@@ -1,7 +1,4 @@
-"""A core's named timers in an event loop: the shell's half of ``SetTimer`` and ``CancelTimer``.
-
-The module refuses to know what runs out.
-"""
+"""A core's named timers in an event loop: the shell's half of ``SetTimer`` and ``CancelTimer``."""
 
 import asyncio
 from collections.abc import Callable

@@ -2,8 +2,8 @@
 
 A write is durable when ``fsync`` has returned; all that waits while one runs goes into the next, so the disk's pace
 sets the size of a batch and not the pace of the node. After an error the thread touches nothing more: what ``fsync``
-could not write may be gone (Rebello et al., "Can Applications Recover from fsync Failures?", USENIX ATC 2020), so
-the node has to end and to recover from what is there. The module refuses to know what records mean.
+could not write may be gone (Rebello et al., "Can Applications Recover from fsync Failures?", USENIX ATC 2020), so the
+node has to end and to recover from what is there.
 """
 
 import fcntl

@@ -1,8 +1,8 @@
 """The log on disk: segments of frames, each with its length, its index and a CRC, and recovery from a torn tail.
 
 Frames are encoded and decoded by pure functions; ``SegmentedLog`` is the thin layer that owns the files. It holds
-opaque payloads at the indices 0, 1, 2 ... and refuses to know what they mean, to decide when data must be durable
-(``sync`` is the caller's word) and to guess: damage that a crash cannot explain is an error, not a truncation.
+opaque payloads at the indices 0, 1, 2 ... It does not decide when data must be durable (``sync`` is the caller's word)
+and does not guess: damage that a crash cannot explain is an error, not a truncation.
 
 What a crash can leave is a tail of the last segment that was not yet synchronised. A segment is synchronised before
 its successor is made, so a frame that does not decode ends the log if it is in the last segment, and is damage

@@ -110,7 +110,7 @@ def test_ranges_of_lines_together_are_the_file(records, size):
         ranges = text.chunks(path, size)
         assert [lo for lo, _ in ranges[1:]] == [hi for _, hi in ranges[:-1]]
         parts = [kafka.read_range(path, lo, hi) for lo, hi in ranges]
-        assert shown(kafka.joined(parts).columns) == shown(kafka.read(path).columns)
+        assert shown(kafka.join_parts(parts).columns) == shown(kafka.read(path).columns)
 
 
 @FEWER

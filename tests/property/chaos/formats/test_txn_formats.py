@@ -66,7 +66,7 @@ def test_ranges_of_lines_together_are_the_file(lists, size, data):
     kind = txn.Kind(lists)
     with written(LAYOUTS["lines"](edn_lines(data.draw(HISTORIES[lists])))) as path:
         parts = [columnar.read_range(kind, path, lo, hi) for lo, hi in text.chunks(path, size)]
-        assert shown(columnar.joined(kind, parts).columns) == shown(txn.read(path, lists=lists).columns)
+        assert shown(columnar.join_parts(kind, parts).columns) == shown(txn.read(path, lists=lists).columns)
 
 
 @settings(max_examples=400)

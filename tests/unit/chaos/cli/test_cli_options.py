@@ -9,11 +9,11 @@ from click.testing import CliRunner
 from leading import leads
 
 from chaos.cli.main import cli
-from chaos.cli.plan import replayed
+from chaos.cli.plan import replay
 from chaos.core.errors import HistoryError, UsageError
 from chaos.core.events import EventLog, Fault
 from chaos.options.experiment import Experiment, as_yaml
-from chaos.options.planning import pinned
+from chaos.options.planning import pin_targets
 from chaos.options.resolve import experiment_of
 from nemesis.plan.plan import Row, make_plan
 from nemesis.plan.plan_file import read_plan, write_plan
@@ -179,7 +179,7 @@ def test_replay_repeats_options_plan_and_seed_and_takes_others(tmp_path: Path) -
     store = tmp_path / "store"
     made = experiment_of({"nemesis": "leader-kill", "seed": 11, "rate": 70.0, "pairs": ("client.routing=follow",)})
     folder = stored(store, made, rows_of("leader-kill"))
-    again, argv = replayed("-1", {"store": str(store), "rate": 5.0, "pairs": ("minInSyncReplicas=1",), "pin": None})
+    again, argv = replay("-1", {"store": str(store), "rate": 5.0, "pairs": ("minInSyncReplicas=1",), "pin": None})
     assert (again.seed, again.rate, again.nemesis, again.pin) == (11, 5.0, "leader-kill", False)
     assert again.plan == str(folder / "plan.jsonl")
     assert again.settings["client.routing"] == "follow"
@@ -199,7 +199,7 @@ def test_replay_repeats_options_plan_and_seed_and_takes_others(tmp_path: Path) -
         "--plan",
         str(folder / "plan.jsonl"),
     ]
-    assert replayed("2026", {"store": str(store), "pin": True})[0].pin is True
+    assert replay("2026", {"store": str(store), "pin": True})[0].pin is True
 
 
 @pytest.mark.parametrize(
@@ -209,14 +209,14 @@ def test_replay_repeats_options_plan_and_seed_and_takes_others(tmp_path: Path) -
 def test_replay_refuses_what_its_plan_decides(options: dict[str, Any], says: str, tmp_path: Path) -> None:
     stored(tmp_path / "store", experiment_of({}), rows_of("leader-kill"))
     with pytest.raises(UsageError, match=says):
-        replayed("-1", {"store": str(tmp_path / "store"), **options})
+        replay("-1", {"store": str(tmp_path / "store"), **options})
 
 
 def test_replay_needs_a_plan_and_a_file(tmp_path: Path) -> None:
     folder = stored(tmp_path / "store", experiment_of({}), ())
     (folder / "plan.jsonl").unlink()
     with pytest.raises(UsageError, match=r"it has no plan\.jsonl"):
-        replayed("-1", {"store": str(tmp_path / "store")})
+        replay("-1", {"store": str(tmp_path / "store")})
 
 
 @pytest.fixture
@@ -236,11 +236,11 @@ def test_a_run_keeps_the_version_that_ran_and_replay_takes_it_again(tmp_path: Pa
     assert experiment_of({"system": "minimq"}).system_version is None, "it has only one, and is as new as chaos"
     old = experiment_of({"system": "etcd", "system_version": "3.5.4", "nemesis": "leader-kill", "seed": 1})
     stored(Path(store), old, rows_of("leader-kill"))
-    again, _ = replayed("-1", {"store": store})
+    again, _ = replay("-1", {"store": store})
     assert (again.system_version, again.artifacts, again.settings["pre-vote"]) == ("3.5.4", None, "true")
-    fixed, _ = replayed("-1", {"store": store, "system_version": "3.5.5"})
+    fixed, _ = replay("-1", {"store": store, "system_version": "3.5.5"})
     assert fixed.system_version == "3.5.5"
-    mine, argv = replayed("-1", {"store": store, "artifacts": "mine"})
+    mine, argv = replay("-1", {"store": store, "artifacts": "mine"})
     assert (mine.system_version, mine.artifacts) == ("3.9.1-dev", etcd_build)
     assert mine.origins["system_version"] == "--artifacts"
     assert argv[-4:-2] == ["--artifacts", "mine"]
@@ -300,7 +300,7 @@ def test_a_pinned_row_hits_whom_it_hit(tmp_path: Path) -> None:
         assert targets is not None
         log.emit(Fault(time_ns=row.row, id=row.row, name=row.name, stage="inject", targets=targets.names))
     log.close()
-    again = pinned(rows, path, told.append)
+    again = pin_targets(rows, path, told.append)
     assert [row.row for row in again] == [1, 2]
     assert told == ["nemesis  not begun in that run and left out: row 3"]
     write_plan(again, tmp_path / "plan.jsonl")
@@ -311,9 +311,9 @@ def test_a_pinned_row_hits_whom_it_hit(tmp_path: Path) -> None:
         assert (hit.names, hit.grudge) == (was.names, was.grudge)
     path.write_text("")
     with pytest.raises(HistoryError, match="no fault was done"):
-        pinned(rows, path, told.append)
+        pin_targets(rows, path, told.append)
     with pytest.raises(HistoryError, match="the history that lies beside the plan"):
-        pinned(rows, tmp_path / "none", told.append)
+        pin_targets(rows, tmp_path / "none", told.append)
 
 
 def test_a_plan_that_outlasts_the_run_is_refused(tmp_path: Path) -> None:

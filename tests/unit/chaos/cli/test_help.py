@@ -11,7 +11,7 @@ import pytest
 from chaos import plugins
 from chaos.cli.main import COMMANDS, cli
 from chaos.cli.sections import COMMON, OTHER, SectionOption
-from chaos.options.planning import drawn, mix_of
+from chaos.options.planning import draw_plan, mix_of
 from chaos.options.resolve import experiment_of
 
 SHOWN_DEFAULT = re.compile(r"\[default: ([^\]]+)\]")
@@ -72,7 +72,7 @@ def test_run_has_five_examples_and_each_can_be_planned() -> None:
         experiment = experiment_of(options)
         system = plugins.load("systems", experiment.system)()
         assert mix_of(experiment, system), line
-        assert drawn(experiment, system), line
+        assert draw_plan(experiment, system), line
 
 
 @pytest.mark.parametrize(("name", "line"), EXAMPLES, ids=[line for _, line in EXAMPLES])

@@ -68,7 +68,7 @@ def test_its_thread_ends_with_the_check_whatever_the_stream_does(monkeypatch):
     before = set(threading.enumerate())
     for stream in (Terminal(), Closed()):
         with Bar(stream) as bar, progress.listening(bar):
-            assert list(progress.each("pieces", "abc")) == ["a", "b", "c"]
+            assert list(progress.track("pieces", "abc")) == ["a", "b", "c"]
             assert stream.touched.wait(60)
         assert set(threading.enumerate()) == before
 
@@ -82,4 +82,4 @@ def test_the_local_engine_tells_of_streams_and_queues(tmp_path):
     assert {said[0] for said in heard} == {"streams", "groups of queues"}
     assert [done for _, done, _ in queues] == list(range(len(queues)))
     assert {of for *_, of in queues} == {len(queues) - 1}
-    progress.heard()("nobody listens", 0, 0)
+    progress.current_listener()("nobody listens", 0, 0)

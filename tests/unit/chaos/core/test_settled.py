@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.core.client import Definite, Indefinite, Received, settled
+from chaos.core.client import Definite, Indefinite, Received, invoke_in_time
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.history import read_stream
 from chaos.core.op import Completion, Invocation, Type
@@ -65,7 +65,7 @@ def test_what_was_given_is_in_the_completion_and_in_the_history(
     op = read(0.05 if isinstance(ending, asyncio.CancelledError) else 60)
     recorder = Recorder(tmp_path, 0, ("b1", "b2"), LOG)
     number, _ = recorder.invoke(op, 0, pinned=False)
-    done = asyncio.run(settled(Reader(ending), op))
+    done = asyncio.run(invoke_in_time(Reader(ending), op))
     given = Given(GIVEN, next_offset=3, min_offset=0, max_offset=9)
     assert done == Completion(type=kind, node="b2", result=given, error=error)
     recorder.complete(number, op, done)

@@ -9,7 +9,7 @@ import synthetic
 
 from chaos.core.gate import Allowed, Gates
 from chaos.core.verdict import Anomaly, CheckResult, Results, exit_code
-from chaos.gate.judge import gated
+from chaos.gate.judge import with_gate
 
 RUN = msgspec.structs.replace(synthetic.run_info("valid"), system="minimq", rto_budget_s=None)
 TODAY = date(2026, 11, 23)
@@ -29,7 +29,7 @@ def run(gates: Gates, *, unknown: bool = False, **changes: Any) -> Results:
     made = Results(
         valid=valid, sentence="So it was.", reason="", model="queue", engine="local", checks=tuple(rows), **changes
     )
-    return gated(msgspec.structs.replace(made, anomalies=anomalies), RUN, gates, TODAY)
+    return with_gate(msgspec.structs.replace(made, anomalies=anomalies), RUN, gates, TODAY)
 
 
 @pytest.mark.parametrize(
@@ -120,6 +120,6 @@ def test_a_check_that_fails_without_a_name_is_a_finding() -> None:
         engine="local",
         checks=(CheckResult(name="odd", valid=False, found=""),),
     )
-    found = gated(made, RUN, Gates(allow=(known("stale-tail"),), fail_on=("anomalies",)), TODAY)
+    found = with_gate(made, RUN, Gates(allow=(known("stale-tail"),), fail_on=("anomalies",)), TODAY)
     assert found.gate is not None
     assert found.gate.failed_by == ("odd",)

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from chaos.hunt.ddmin import ddmin, lower, split
+from chaos.hunt.ddmin import ddmin, lower_value, split
 
 
 def minimal(items, fails):
@@ -61,4 +61,4 @@ def test_chunks_hold_each_item_once_and_differ_by_one_at_most():
     [(50, 10, 0, 10), (50, 10, 25, 25), (50, 10, 26, 50), (50, 10, 11, 12.5), (8, 1, 2, 2), (1, 1, 0, 1), (1, 5, 0, 1)],
 )
 def test_a_number_is_halved_as_long_as_it_may_be(value, least, needed, found):
-    assert driven(lower(value, least), lambda wanted: wanted >= needed)[0] == found
+    assert driven(lower_value(value, least), lambda wanted: wanted >= needed)[0] == found

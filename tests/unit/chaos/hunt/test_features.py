@@ -7,7 +7,7 @@ from chaos.core.events import Claim, Observation
 from chaos.core.fault_nature import Identity, Nature
 from chaos.core.verdict import ErrorResult, Failover, FaultResult, Results
 from chaos.hunt.corpus import Corpus
-from chaos.hunt.features import around, bucket, features_of, normalised, of_logs, of_observations, of_results
+from chaos.hunt.features import bucket, faults_around, features_of, normalise, of_logs, of_observations, of_results
 from chaos.hunt.guide import Guide
 from chaos.hunt.setting import setting_of, topology_of
 from nemesis.targets.selectors import Selector
@@ -41,7 +41,7 @@ def test_numbers_fall_into_buckets_that_double():
 
 
 def test_faults_are_in_force_from_injection_to_healing_and_a_moment_longer():
-    told = {at_s: around(FAULTS, at_s * S) for at_s in (9, 10, 15, 20, 21, 24)}
+    told = {at_s: faults_around(FAULTS, at_s * S) for at_s in (9, 10, 15, 20, 21, 24)}
     assert told == {
         9: "healthy",
         10: "kill",
@@ -101,7 +101,7 @@ def test_two_leaders_sets_in_sync_and_distances_are_seen():
 
 
 def test_lines_of_logs_are_told_apart_by_their_words_alone(tmp_path):
-    assert normalised("12:01 [0xAF31] sync b1  in 15 ms\n") == "#:# [#] sync b# in # ms"
+    assert normalise("12:01 [0xAF31] sync b1  in 15 ms\n") == "#:# [#] sync b# in # ms"
     for node, text in (("b1", "sync 1 of 2\nlost 3\n"), ("b2", "sync 8 of 9\n")):
         (tmp_path / node).mkdir()
         (tmp_path / node / "node.log").write_text(text)

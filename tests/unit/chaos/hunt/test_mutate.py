@@ -6,7 +6,7 @@ import pytest
 
 from chaos.core.rand import stream
 from chaos.hunt.candidate import end_s, last_end_s
-from chaos.hunt.mutate import CHANGES, LIMIT_MOST_S, ROWS_MOST, Material, mutated
+from chaos.hunt.mutate import CHANGES, LIMIT_MOST_S, ROWS_MOST, Material, mutate
 from chaos.hunt.setting import setting_of, topology_of
 from nemesis.plan.plan_file import read_plan, write_plan
 
@@ -68,8 +68,8 @@ def test_combined_plans_have_the_faults_of_both(material):
 def test_whatever_is_changed_can_be_run_and_written_and_is_a_function_of_the_draw(material, tmp_path):
     one, rest = material
     for number in range(40):
-        child = mutated(stream(number), one, rest)
-        assert child == mutated(stream(number), one, rest)
+        child = mutate(stream(number), one, rest)
+        assert child == mutate(stream(number), one, rest)
         assert len(child.rows) <= ROWS_MOST
         assert last_end_s(child.rows) <= child.time_limit_s <= max(LIMIT_MOST_S, one.time_limit_s)
         assert [row.row for row in child.rows] == list(range(1, len(child.rows) + 1))
@@ -82,4 +82,4 @@ def test_whatever_is_changed_can_be_run_and_written_and_is_a_function_of_the_dra
 def test_a_plan_without_faults_gets_some(material):
     one, rest = material
     empty = one.with_rows(())
-    assert {len(mutated(stream(number), empty, rest).rows) > 0 for number in range(40)} == {True, False}
+    assert {len(mutate(stream(number), empty, rest).rows) > 0 for number in range(40)} == {True, False}

@@ -4,9 +4,9 @@ import msgspec
 import pytest
 
 from chaos.hunt.candidate import Candidate, experiment_for, last_end_s
-from chaos.hunt.reductions import LEAST_RATE, fewer_targets_of, smaller
+from chaos.hunt.reductions import LEAST_RATE, fewer_targets_of, reduce_run
 from chaos.options.experiment import as_yaml
-from chaos.options.planning import drawn
+from chaos.options.planning import draw_plan
 from chaos.options.resolve import experiment_of
 from chaos.options.system_under_test import system_of
 from cluster.leaders import subjects_of
@@ -24,14 +24,19 @@ def planned(nemesis="all", seed=3, **more):
         subjects_of(system, experiment.settings, experiment.keys),
     )
     start = Candidate(
-        rows=drawn(experiment, system), seed=seed, time_limit_s=experiment.time_limit_s, rate=50.0, clients=8, keys=4
+        rows=draw_plan(experiment, system),
+        seed=seed,
+        time_limit_s=experiment.time_limit_s,
+        rate=50.0,
+        clients=8,
+        keys=4,
     )
     return experiment, topology, start
 
 
 def driven(start, topology, fails):
     """The smallest, and all that were tried."""
-    search, tried = smaller(start, topology), []
+    search, tried = reduce_run(start, topology), []
     try:
         wanted = next(search)
         while True:

@@ -11,7 +11,7 @@ from chaos.core.verdict import Anomaly, Results
 from chaos.hunt.candidate import candidate_of
 from chaos.hunt.shrink import Shrinker, Shrunk, Wanted, least_of, shrink
 from chaos.hunt.trial import Trial, found_in, found_in_folder
-from chaos.options.planning import drawn
+from chaos.options.planning import draw_plan
 from chaos.options.resolve import experiment_of
 from chaos.options.system_under_test import system_of
 from chaos.run import phases_of_a_run
@@ -28,7 +28,7 @@ def planned(**more):
     system = system_of(experiment)
     subjects = subjects_of(system, experiment.settings, experiment.keys)
     topology = Topology.of(system.topology(experiment.settings), system.roles, subjects)
-    return experiment, topology, candidate_of(experiment, drawn(experiment, system))
+    return experiment, topology, candidate_of(experiment, draw_plan(experiment, system))
 
 
 class Runs:

@@ -10,9 +10,9 @@ from chaos.core.errors import HistoryError, UsageError
 from chaos.core.matrix_results import CellRow, append_row, current, read_rows, worst_exit
 from chaos.core.strict_yaml import parse
 from chaos.core.verdict import FaultResult, Rto
-from chaos.matrix.jobs import Attempt, again, beside_s, expected_s, pending
-from chaos.matrix.model import jobs_of, load_s, only, plain, plan_of, shrunk
-from chaos.matrix.read import matrix_of, read_matrix, shipped
+from chaos.matrix.jobs import Attempt, beside_s, expected_s, pending_jobs, should_retry
+from chaos.matrix.model import jobs_of, load_s, plan_of, select_jobs, shrunk, to_options
+from chaos.matrix.read import matrix_of, read_matrix, shipped_matrices
 from chaos.matrix.run_jobs import clock, judge_again
 from chaos.options.config_file import Config
 from chaos.testing.history_files import load_history, write_run_folder
@@ -85,7 +85,7 @@ def test_the_cross_product_less_what_is_excluded_each_so_often():
         "random-loss@broker+controller.two.2",
     ]
     assert jobs[4].planned.values == {"nemesis": "random-loss@broker+controller", "storage": "two"}
-    assert plain(jobs[4].config) == {
+    assert to_options(jobs[4].config) == {
         "system": "minimq",
         "time_limit_s": 40.0,
         "nemesis": "random-loss@broker+controller",
@@ -144,7 +144,7 @@ def test_a_value_of_an_axis_may_be_a_sequence_that_overlaps():
     )
     found = {job.planned.cell: job.config.values for job in jobs_of(matrix(text))}
     assert found["both.one"]["sequence"] == Steps(steps=(Step(nemesis="leader-kill", at=1, duration=5),))
-    (step,) = plain(Config(values=found["both.one"]))["nemesis"]["steps"]
+    (step,) = to_options(Config(values=found["both.one"]))["nemesis"]["steps"]
     assert step == {"nemesis": "leader-kill", "duration": 5.0, "at": 1.0}
 
 
@@ -206,7 +206,7 @@ def test_what_is_killed_has_time_to_come_back_in_a_shrunk_sequence():
 
 
 def test_the_shipped_matrix_is_the_papers():
-    assert "rocketmq-raft" in shipped()
+    assert "rocketmq-raft" in shipped_matrices()
     jobs = jobs_of(read_matrix("rocketmq-raft"))
     assert len(jobs) == 12 * 2 * 2 * 5
     assert {len(job.planned.values) for job in jobs} == {3}
@@ -229,14 +229,14 @@ def test_the_matrix_of_systems_has_each_of_its_workloads_under_each_fault():
 
 def test_only_takes_parts_of_names_and_wildcards():
     jobs = jobs_of(matrix())
-    assert {job.planned.cell for job in only(jobs, "loss")} == {
+    assert {job.planned.cell for job in select_jobs(jobs, "loss")} == {
         "random-loss@broker+controller.one",
         "random-loss@broker+controller.two",
     }
-    assert [job.planned.id for job in only(jobs, "leader-*.2")] == ["leader-kill.one.2"]
-    assert only(jobs, None) == jobs
+    assert [job.planned.id for job in select_jobs(jobs, "leader-*.2")] == ["leader-kill.one.2"]
+    assert select_jobs(jobs, None) == jobs
     with pytest.raises(UsageError, match="--only tow: no cell is named so"):
-        only(jobs, "tow")
+        select_jobs(jobs, "tow")
 
 
 def test_what_has_a_row_of_its_own_is_done_and_nothing_else():
@@ -245,10 +245,10 @@ def test_what_has_a_row_of_its_own_is_done_and_nothing_else():
     rows = [row(jobs[0]), row(jobs[1], fingerprint="another"), row(jobs[0], "invalid")]
     done = current(plan.jobs, rows)
     assert done == {jobs[0].planned.id: rows[2]}, "the newest counts"
-    assert pending(jobs, done) == jobs[1:]
-    assert pending(jobs, {jobs[0].planned.id: row(jobs[0], "broke")}) == jobs, "what broke is tried again"
+    assert pending_jobs(jobs, done) == jobs[1:]
+    assert pending_jobs(jobs, {jobs[0].planned.id: row(jobs[0], "broke")}) == jobs, "what broke is tried again"
     for verdict, open_ in (("unknown", True), ("invalid", False), ("valid", False)):
-        found = pending(jobs, {jobs[0].planned.id: row(jobs[0], verdict)}, unknown=True)
+        found = pending_jobs(jobs, {jobs[0].planned.id: row(jobs[0], verdict)}, unknown=True)
         assert (jobs[0] in found) is open_, "only what has no verdict may get another one"
 
 
@@ -283,9 +283,9 @@ def attempt(code):
 
 
 def test_what_broke_is_tried_once_more_and_nothing_else():
-    assert again(attempt(255), 1)
-    assert not again(attempt(255), 2)
-    assert not any(again(attempt(code), 1) for code in (0, 1, 2, 254))
+    assert should_retry(attempt(255), 1)
+    assert not should_retry(attempt(255), 2)
+    assert not any(should_retry(attempt(code), 1) for code in (0, 1, 2, 254))
 
 
 def test_the_forecast_learns_what_runs_take_beside_their_load():

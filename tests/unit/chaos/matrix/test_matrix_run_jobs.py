@@ -9,7 +9,7 @@ import pytest
 from chaos.core.errors import UsageError
 from chaos.core.matrix_results import read_rows
 from chaos.core.strict_yaml import parse
-from chaos.matrix.model import jobs_of, only, plan_of
+from chaos.matrix.model import jobs_of, plan_of, select_jobs
 from chaos.matrix.read import matrix_of
 from chaos.matrix.run_jobs import clear, conduct, line
 
@@ -30,7 +30,7 @@ def conducted(folder, wanted=JOBS):
 
 
 def test_the_line_of_a_run_says_how_many_of_its_faults_were_skipped(tmp_path):
-    conducted(tmp_path / "m", only(JOBS, "no-such"))
+    conducted(tmp_path / "m", select_jobs(JOBS, "no-such"))
     (row,) = read_rows(tmp_path / "m")
     some = msgspec.structs.replace(row, planned=9, proven=6, skipped=3)
     assert ", 6 of 9 faults (3 skipped), " in line(some, 1, 1, 0.0)
@@ -38,7 +38,7 @@ def test_the_line_of_a_run_says_how_many_of_its_faults_were_skipped(tmp_path):
 
 
 def test_a_run_that_cannot_begin_is_a_row_that_says_why_and_the_next_is_done(tmp_path):
-    code, said = conducted(tmp_path / "m", only(JOBS, "no-such"))
+    code, said = conducted(tmp_path / "m", select_jobs(JOBS, "no-such"))
     assert code == 255
     (row,) = read_rows(tmp_path / "m")
     assert (row.verdict, row.exit, row.run, row.proven) == ("broke", 254, "", 0)
@@ -73,7 +73,7 @@ def test_what_no_row_names_was_cut_off_and_is_removed(tmp_path):
     for run in (named, cut_off):
         run.mkdir(parents=True)
         (run / "run.json").write_text("{}")
-    conducted(tmp_path / "other", only(JOBS, "no-such"))
+    conducted(tmp_path / "other", select_jobs(JOBS, "no-such"))
     row = json.loads((tmp_path / "other" / "cells.jsonl").read_text())
     (tmp_path / "cells.jsonl").write_text(json.dumps(row | {"run": str(named.relative_to(tmp_path))}) + "\n")
     said: list[str] = []

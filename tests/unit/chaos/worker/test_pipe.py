@@ -15,7 +15,7 @@ CHILD = """
 import sys
 from pathlib import Path
 import msgspec
-from chaos.worker.pipe import Child, answered, serve
+from chaos.worker.pipe import Child, answer_of, serve
 from chaos.worker.messages import AskReady, Command, Load, Prepare, Stats
 
 class Spec(msgspec.Struct):
@@ -25,12 +25,12 @@ async def body(spec, pipe):
     while (line := await pipe.line()) is not None:
         command = msgspec.json.decode(line, type=Command)
         if isinstance(command, AskReady):
-            pipe.say(answered("not yet"))
+            pipe.say(answer_of("not yet"))
         elif isinstance(command, Load):
             for n in (1, 2):
                 stats = {"counts": {}, "in_flight": 0, "worst_lag_s": 0, "worst_ack_s": 0, "last_ack_ns": 0}
                 pipe.say(Stats(worker=n, **stats))
-            pipe.say(answered(None))
+            pipe.say(answer_of(None))
         elif isinstance(command, Prepare):
             raise RuntimeError("broke on purpose")
 

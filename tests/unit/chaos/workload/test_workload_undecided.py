@@ -18,7 +18,7 @@ from chaos.workload.base import LoadSpec, Workload, check_suited
 from chaos.workload.delayed import LONGEST_S, SHORTEST_S, DelayedWorkload
 from chaos.workload.final import FinalSpec
 from chaos.workload.transactional import SHARES, TransactionalWorkload
-from chaos.workload.unread_values import MOST, LogNote, Unread, missing
+from chaos.workload.unread_values import MOST, LogNote, Unread, count_missing
 
 NOW = 5 * NS_PER_S
 
@@ -92,7 +92,7 @@ def test_a_worker_remembers_what_it_is_owed_until_somebody_reads_it() -> None:
     assert unread.notes() == {0: LogNote(8, ((1, 0), (1, 1))), 3: LogNote(-1, ((1, 2),))}
     unread.learn(reading(F.POLL), gave((4, (1, 0)), (5, None), kind=Type.INFO))
     assert unread.notes() == {0: LogNote(8, ((1, 1),)), 3: LogNote(-1, ((1, 2),))}
-    assert missing(((1, 1), (1, 9)), (Record(0, Value(1, 1)),)) == 1
+    assert count_missing(((1, 1), (1, 9)), (Record(0, Value(1, 1)),)) == 1
 
 
 def test_what_workers_noted_of_a_queue_is_added_up() -> None:

@@ -6,7 +6,7 @@ from leading import said as heard
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import Evidence, Fault
-from chaos.core.name_lists import listed, listed_all
+from chaos.core.name_lists import join_names, listed_all
 from chaos.testing.history_files import CONTROLLERS, ORIGIN_NS, run_info
 from chaos.testing.history_literal import RunLiteral
 from checkers.anomalies.attribution import actor, fault_name, find_blame, role_at
@@ -105,8 +105,8 @@ def test_an_unknown_node_is_no_fact():
 
 
 def test_names_in_a_row():
-    assert [listed(names) for names in (["a"], ["a", "b"], ["a", "b", "c"])] == ["a", "a and b", "a, b and c"]
-    assert listed(()) == ""
+    assert [join_names(names) for names in (["a"], ["a", "b"], ["a", "b", "c"])] == ["a", "a and b", "a, b and c"]
+    assert join_names(()) == ""
     subjects = [listed_all(names) for names in (["a"], ["a", "b"], ["a", "b", "c"])]
     assert subjects == ["a", "a and b both", "a, b and c all"]
     assert [numbers("queue", which) for which in ({3}, {2, 0}, {0, 3, 2})] == [

@@ -151,7 +151,8 @@ def test_executors_are_brought_the_check(tmp_path):
     installed(tmp_path / "site", "odd_offsets", "odd = odd_offsets:OddCheck", ODD)
     code = (
         "from pathlib import Path; from zipfile import ZipFile; from spark_checkers.shipping import pack_archive;"
-        f"print(sorted(name for name in ZipFile(pack_archive(Path({str(tmp_path)!r})).path).namelist() if 'odd' in name))"
+        f"packed = ZipFile(pack_archive(Path({str(tmp_path)!r})).path);"
+        "print(sorted(name for name in packed.namelist() if 'odd' in name))"
     )
     env = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=60, check=True)

@@ -12,7 +12,7 @@ from pages import NARROW, WIDE, broken_words
 from chaos.core.gate import Allowed, Gates
 from chaos.core.manifest import write_checked
 from chaos.core.runinfo import read_run
-from chaos.gate.judge import gated
+from chaos.gate.judge import with_gate
 from reports import reporter
 from reports.summary.terminal import summary
 
@@ -31,7 +31,7 @@ GATES = Gates(
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     made = synthetic.write(tmp_path / "run", "invalid", points=50)
-    results = gated(synthetic.results("invalid"), read_run(made), GATES, date(2026, 11, 23))
+    results = with_gate(synthetic.results("invalid"), read_run(made), GATES, date(2026, 11, 23))
     write_checked(made / "results.json", msgspec.json.encode(results))
     reporter.write(made, ["html", "junit", "summary"])
     return made
