@@ -19,11 +19,15 @@ class Step(NamedTuple):
     always: bool
 
 
+def every_step(name: str) -> list[Step]:
+    """The steps of a file in their order."""
+    text = (FOLDER / name).read_text()
+    return {"github-actions.yml": _github, "gitlab-ci.yml": _gitlab, "Jenkinsfile": _jenkins}[name](text)
+
+
 def steps(name: str) -> list[Step]:
     """The steps of a file but for the installation, in their order."""
-    text = (FOLDER / name).read_text()
-    found = {"github-actions.yml": _github, "gitlab-ci.yml": _gitlab, "Jenkinsfile": _jenkins}[name](text)
-    return [step for step in found if INSTALLS not in step.script]
+    return [step for step in every_step(name) if INSTALLS not in step.script]
 
 
 def _github(text: str) -> list[Step]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 import yaml
-from ci_files import FOLDER, NAMES, steps
+from ci_files import FOLDER, INSTALLS, NAMES, every_step, steps
 from repository import ROOT
 
 from chaos.cli.main import cli
@@ -63,6 +63,31 @@ def test_every_command_can_be_typed(name: str) -> None:
         made = cli.get_command(click.Context(cli), command)
         assert made is not None
         made.make_context(command, words)
+
+
+def installed(name: str, place: Path, tools: tuple[str, ...]) -> list[str]:
+    """Do the step that installs where these tools only note how they are called; returns the calls."""
+    tool = place / "tool"
+    tool.write_text('#!/bin/sh\necho "${0##*/} $*" >> "$CALLS"\n')
+    tool.chmod(0o755)
+    (place / "bin").mkdir()
+    for one in tools:
+        (place / "bin" / one).symlink_to(tool)
+    for one in ("rm", "sh"):
+        (place / "bin" / one).symlink_to(f"/bin/{one}")
+    (step,) = [step for step in every_step(name) if INSTALLS in step.script]
+    env = {"PATH": str(place / "bin"), "CALLS": str(place / "calls"), "STORE": "store"}
+    subprocess.run(["/bin/bash", "-e", "-o", "pipefail", "-c", step.script], cwd=place, env=env, check=True, timeout=60)
+    return (place / "calls").read_text().splitlines()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_installation_makes_setup(name: str, tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    calls = installed(name, tmp_path, ("make", "sudo", "apt-get"))
+    assert calls[-1] == "make setup"
+    assert [call.split()[0] for call in calls[:-1]] == (["sudo"] if name == "github-actions.yml" else [])
+    assert (tmp_path / "store").exists() == (name != "Jenkinsfile"), "an agent of Jenkins keeps its folder"
 
 
 @pytest.mark.parametrize("name", NAMES)
