@@ -93,6 +93,7 @@ class SimBackend:
             took_s = time.perf_counter() - began_s
             self.simulated_s = virtual_s = (self._time.now_ns() - BEGIN_NS) / NS_PER_S
             self._time.close()
+            system.end_simulation()
             if virtual_s:
                 say(f"sim      {virtual_s:.1f} s of simulated time in {took_s:.2f} s: {speed(virtual_s, took_s)}")
 

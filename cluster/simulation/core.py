@@ -132,3 +132,7 @@ class Simulated(Protocol):
     def simulated_probe(self, view: ClusterView, links: Links) -> Probe:
         """As ``System.probe``, over these links."""
         ...
+
+    def end_simulation(self) -> None:
+        """The run is over: take back what its nodes changed in this process, as a rule that a bug replaced."""
+        ...

@@ -113,6 +113,12 @@ class MiniMQ:
 
         return MiniMQProbe(view, links)
 
+    def end_simulation(self) -> None:
+        """A bug that was on is off."""
+        from cluster.systems.minimq.bugs import switches
+
+        switches.have_on(None)
+
     def operations(self, model: str, settings: Mapping[str, str]) -> frozenset[Word]:
         """What clients do to a log; slave reads only where slaves are read on purpose."""
         if model != MODEL:
