@@ -17,7 +17,7 @@ from chaos import plugins
 from chaos.cli.main import COMMANDS, cli
 from chaos.core.errors import UsageError
 from chaos.matrix.read import read_matrix
-from chaos.options.planning import drawn, mix_of
+from chaos.options.planning import draw_plan, mix_of
 from chaos.options.resolve import experiment_of
 from chaos.testing.history_files import load_history
 from cluster import existing_cluster
@@ -61,7 +61,7 @@ def _plan(words: list[str]) -> None:
     experiment = experiment_of(options)
     system = plugins.load("systems", experiment.system)()
     assert mix_of(experiment, system)
-    drawn(experiment, system)
+    draw_plan(experiment, system)
 
 
 @pytest.fixture
@@ -169,7 +169,7 @@ def read_yaml(text: str, file: Path) -> str:
         assert existing_cluster.parse(yaml.safe_load(text), file.name, tuple(roles), keys)
         return "cluster"
     experiment = experiment_of({"driver": str(file)})
-    drawn(experiment, plugins.load("systems", experiment.system)())
+    draw_plan(experiment, plugins.load("systems", experiment.system)())
     return "options"
 
 
