@@ -1,8 +1,8 @@
 """What the events say, in a form small enough to give to every kernel.
 
 Phases, the life of each fault, who led what in which epoch and when (``checkers.history.leadership``), and the
-stretches over which what nodes said stayed the same. Made once per run from the events; the module
-refuses to judge them (``checkers.cluster.roles`` and ``checkers.assumptions`` do).
+stretches over which what nodes said stayed the same. Made once per run from the events, which
+``checkers.cluster.roles`` and ``checkers.assumptions`` judge.
 """
 
 from collections.abc import Iterable

@@ -27,12 +27,12 @@ def healthy(up):
     cluster, client = up
     yield cluster, client
     for node in cluster.nodes.values():
-        assert packet_filter.listed(node.host) == ()
+        assert packet_filter.own_lines(node.host) == ()
         seen = process.state(node)
         assert seen.alive
         assert not seen.stopped
         assert interface.is_up(node.host)
-    assert packet_filter.listed(client) == ()
+    assert packet_filter.own_lines(client) == ()
 
 
 @pytest.mark.parametrize(
@@ -189,4 +189,4 @@ def test_faults_at_once_on_the_same_nodes_are_each_proven_and_healed(healthy, tm
     by_time = sorted(events, key=lambda event: event.time_ns)
     assert [event.id for event in by_time if event.stage == "inject"] == [1, 2, 3, 4, 5]
     assert run.nemesis.unhealed() == ()
-    assert all(packet_filter.listed(node.host) == () for node in cluster.nodes.values())
+    assert all(packet_filter.own_lines(node.host) == () for node in cluster.nodes.values())

@@ -36,12 +36,12 @@ def healthy(up):
     cluster, client = up
     yield cluster, client
     for node in cluster.nodes.values():
-        assert packet_filter.listed(node.host) == ()
+        assert packet_filter.own_lines(node.host) == ()
         seen = process.state(node)
         assert seen.alive
         assert not seen.stopped
         assert interface.is_up(node.host)
-    assert packet_filter.listed(client) == ()
+    assert packet_filter.own_lines(client) == ()
 
 
 def test_kill_is_gone_until_the_end_and_serves_again(healthy, tmp_path):
@@ -128,7 +128,7 @@ def test_a_link_that_somebody_puts_up_again_did_not_last(healthy, tmp_path):
     cluster, _ = healthy
     with Run(healthy, tmp_path, "leader-disconnect", 6) as run:
         in_force(run)
-        interface.up(cluster.nodes["b2"].host)
+        interface.put_up(cluster.nodes["b2"].host)
         events = run.finish()
     assert [event.stage for event in events] == ["inject", "active", "heal", "broke", "healed"]
     assert events[3].note == "did not last: NOT: b2 is on the network"

@@ -15,7 +15,7 @@ from chaos.core.runinfo import NodeInfo, Promises
 from cluster.leaders import not_ready
 from cluster.system import ClusterView, Confirmed, Probe, Removal
 from cluster.systems._shared.link import Malformed
-from cluster.systems._shared.weakest_promise import least
+from cluster.systems._shared.weakest_promise import weakest_promises
 from cluster.systems.kafka import effects, launch, outcomes, requests
 from cluster.systems.kafka import settings as settings_of
 from cluster.systems.kafka.group import Group
@@ -81,7 +81,7 @@ class KafkaProbe(Probe):
         """Ask a broker to create the topic; why there is none."""
         try:
             answer = await self._source.brokers[name].way("prepare").ask(request, ns_from_now(_CONFIG_S))
-            error, message = requests.created(answer)
+            error, message = requests.read_created(answer)
         except (Definite, Indefinite, Malformed) as problem:
             return str(problem)
         return None if error in (0, outcomes.TOPIC_EXISTS) else f"{outcomes.name_of(error)}: {message}"
@@ -94,7 +94,9 @@ class KafkaProbe(Probe):
         """
         shown: dict[str, dict[str, str | None]] = {}
         for name in self._source.brokers:
-            own = await self._shown(name, effects.OF_BROKER, str(number_of(name)), [*effects.wanted(self._view)])
+            own = await self._shown(
+                name, effects.OF_BROKER, str(number_of(name)), [*effects.required_lines(self._view)]
+            )
             topic = {}
             if self._prepared:
                 topic = await self._shown(name, effects.OF_TOPIC, self._view.mark, settings_of.OF_TOPICS)
@@ -106,13 +108,13 @@ class KafkaProbe(Probe):
             raise DeployError(f"settings are not in effect: {wrong[0]}{more}; see nodes/*/server.properties")
         text = f"{len(wanted)} settings proven to be in effect on {len(shown)} brokers"
         note = Note(time_ns=now_ns(), name="settings-in-effect", text=text)
-        alike = effects.alike(shown)
+        alike = effects.common_settings(shown)
         return Confirmed(notes=(note,), settings=alike, promises=None if asked is None else self._promised(shown))
 
     def _promised(self, shown: Mapping[str, Mapping[str, str | None]]) -> Promises:
         """What holds by what every single broker of somebody else's cluster shows."""
         each = ({**self._view.settings, **{k: v for k, v in one.items() if v is not None}} for one in shown.values())
-        return least(settings_of.promises(one) for one in each)
+        return weakest_promises(settings_of.promises(one) for one in each)
 
     async def _shown(
         self, name: str, kind: int, resource: str, keys: "list[str] | tuple[str, ...]"
@@ -196,7 +198,7 @@ class KafkaProbe(Probe):
         why = "nobody was asked"
         for name, broker in self._source.brokers.items():
             try:
-                error = requests.deleted(await broker.way("prepare").ask(request, ns_from_now(_CONFIG_S)))
+                error = requests.read_deleted(await broker.way("prepare").ask(request, ns_from_now(_CONFIG_S)))
             except (Definite, Indefinite, Malformed) as problem:
                 why = f"{name}: {problem}"
                 continue

@@ -15,7 +15,7 @@ from nemesis.faults.active_faults import InForce
 from nemesis.plan.choose_targets import choose
 from nemesis.plan.nemesis_names import catalog
 from nemesis.plan.plan import Row, lanes
-from nemesis.plan.sequence import UNTIL, Step, Steps, plan_steps, round_s, rounds, scaled, times
+from nemesis.plan.sequence import UNTIL, Step, Steps, plan_steps, round_s, rounds, scale_steps, times
 from nemesis.targets.selectors import Selector
 from nemesis.targets.topology import Topology
 
@@ -87,7 +87,7 @@ def test_rounds_are_whole_and_follow_each_other(steps, number, beyond):
 @given(sequences(), st.floats(0.01, 1))
 def test_a_shorter_sequence_keeps_what_overlaps(steps, factor):
     least_s = 10.0
-    short = scaled(Steps(steps=steps), factor, least_s).steps
+    short = scale_steps(Steps(steps=steps), factor, least_s).steps
     long_enough = [one.duration for one in steps if one.duration >= least_s]
     assert round_s(short) <= round_s(steps) + 1e-6
     if len(long_enough) == len(steps):
