@@ -169,7 +169,7 @@ class Leases:
             return 0
         return int((np.maximum(ended, log.deadline[open_pops]) + self._span[open_pops]).max()) + self._spread_ns
 
-    def again(self) -> tuple[Ints, Ints]:
+    def redeliveries(self) -> tuple[Ints, Ints]:
         """Deliveries of a message that was given before, and the one before, by invocation."""
         known = np.flatnonzero(self.vid >= 0)
         order = known[np.lexsort((self.complete[known], self.invoke[known], self.vid[known]))]

@@ -188,7 +188,7 @@ def fault_spans(events: Iterable[Event]) -> tuple[FaultSpan, ...]:
     for event in events:
         if not isinstance(event, Fault):
             continue
-        span = spans.get(event.id, FaultSpan(id=event.id, name=event.name, identity=event.told))
+        span = spans.get(event.id, FaultSpan(id=event.id, name=event.name, identity=event.told_identity))
         seen = event.evidence
         changes: dict[str, Any] = {
             "targets": event.targets or span.targets,

@@ -72,7 +72,7 @@ class RocketMQClient(RoutedClient[Link]):
 
     def _asked(self, node: str, question: Answer) -> None:
         """A broker wants to know something."""
-        self._producer.asked(node, question)
+        self._producer.answer_question(node, question)
 
     async def _perform(self, op: Invocation, node: str, deadline_ns: int, received: Received) -> None:
         try:

@@ -88,7 +88,7 @@ class Member:
         )
         return parse_term(await self._link.request(Request.DLEDGER_HEART_BEAT, {}, deadline_ns, body))
 
-    async def standing(self, deadline_ns: int) -> Standing:
+    async def leadership(self, deadline_ns: int) -> Standing:
         """Its leader and the term in which that holds: asked again until the term is the same before and after.
 
         Raises:

@@ -87,5 +87,5 @@ async def fetch_claim(
     if mode == "master-slave":
         return LeadershipClaim(master, _FOR_EVER if master else None)
     assert member is not None, "mode dledger has a member for every broker"
-    leads = await member.standing(deadline_ns)
+    leads = await member.leadership(deadline_ns)
     return LeadershipClaim(master and leads.leader == name, leads.term, leads.leader)

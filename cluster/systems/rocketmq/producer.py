@@ -107,7 +107,7 @@ class Producer:
         if answer.code != Code.SUCCESS:
             raise Indefinite(f"half message stored, then {describe_answer(answer.code, '')}")
 
-    def asked(self, node: str, question: Answer) -> None:
+    def answer_question(self, node: str, question: Answer) -> None:
         """Hear what a broker asks of its own; only questions about transactions are answered."""
         if question.code != Request.CHECK_TRANSACTION_STATE or len(self._answering) >= MOST_ANSWERS:
             return

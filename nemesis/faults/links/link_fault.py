@@ -102,7 +102,7 @@ class LinkFault(Fault):
         """Probe every link and ask every packet filter for what is left of us."""
         left = on_each(
             self._hosts,
-            lambda name: self._in_force.seen(name, lambda rules: self._left(name, rules)),
+            lambda name: self._in_force.look_at(name, lambda rules: self._left(name, rules)),
             "the packet filter's list",
             ACTION_TIMEOUT_S,
         ).check("looking for rules that are left")

@@ -180,7 +180,7 @@ def test_a_filter_holds_what_the_faults_in_force_ask_for_whatever_the_order(move
         assert len(held[-1]) == len(set(held[-1]))
         order = [2 if rule.queue is not None else 1 if rule.probability is not None else 0 for rule in held[-1]]
         assert order == sorted(order), "cuts, then shares, then queues"
-    assert force.seen("b2", len) == 0
+    assert force.look_at("b2", len) == 0
 
 
 def test_links_are_disturbed_by_others_from_the_act_to_the_heal_and_for_looks_that_began_before():
