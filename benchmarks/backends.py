@@ -72,7 +72,7 @@ def on_hosts(run_id: str, hosts: Mapping[str, Host], rounds: int) -> dict[str, f
         "probes on all links": lambda: probe_matrix.measure(hosts, 20),
     }
     if Capability.LINK in host.capabilities:
-        actions |= {"disconnect": lambda: interface.down(host), "connect": lambda: interface.up(host)}
+        actions |= {"disconnect": lambda: interface.take_down(host), "connect": lambda: interface.put_up(host)}
     if (machine := host.machine) is not None:
         actions |= {
             "suspend the container": machine.freeze,

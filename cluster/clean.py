@@ -63,7 +63,7 @@ def _processes() -> Iterator[Leftover]:
     for pid in sorted(int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()):
         seen = environment(pid)
         started = run_records.start_time(pid)
-        if started is None or pid == os.getpid() or not run_records.orphaned(seen):
+        if started is None or pid == os.getpid() or not run_records.is_orphaned(seen):
             continue
         try:
             command = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()

@@ -190,9 +190,9 @@ def _by_hosts(hosts: Mapping[str, Host]) -> list[Fact]:
     signals = first.run("sh", "-c", _SIGNALS, timeout_s=_TOOL_TIMEOUT_S).returncode == 0
     programs = first.run("python3", "-I", "-S", "-c", "print(1)", timeout_s=_TOOL_TIMEOUT_S).text == "1"
     try:
-        interface.down(last)
+        interface.take_down(last)
         unplugged = not interface.is_up(last)
-        interface.up(last)
+        interface.put_up(last)
         plugged = unplugged and interface.is_up(last)
     except ChaosError as error:
         plugged, said = False, str(error)
@@ -347,7 +347,7 @@ def _docker() -> list[Fact]:
         if lacking
         else Fact("docker limits", True, "cores and memory", optional=True)
     )
-    tags = image.made(engine)
+    tags = image.image_names(engine)
     found.append(
         Fact("docker image", True, ", ".join(tags), optional=True)
         if tags

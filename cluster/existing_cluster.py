@@ -8,9 +8,9 @@
       stop: cd /opt/rocketmq && bin/mqshutdown broker
       logs: [/root/logs/rocketmqlogs/broker.log]
 
-``{name}`` and ``{address}`` are the node's. Commands run by sh in the home of the login. A run starts a node's
-process again after it killed it; what was up before a run is up after it, and what was not is stopped. The
-module refuses to install, to configure and to remove anything.
+``{name}`` and ``{address}`` are the node's. Commands run by sh in the home of the login. A run starts a node's process
+again after it killed it; what was up before a run is up after it, and what was not is stopped. Does not install,
+configure or remove anything.
 """
 
 import difflib

@@ -62,10 +62,10 @@ def subjects_of(system: object, settings: Mapping[str, str], keys: int) -> tuple
 
 def missing_to_settle(system: object, leads: Leads, now_ns: int) -> str | None:
     """What is still missing before a cluster counts as settled, in one line; None if nothing is."""
-    return system.settled(leads, now_ns) if isinstance(system, Settles) else unsettled(leads, now_ns)
+    return system.settled(leads, now_ns) if isinstance(system, Settles) else why_unsettled(leads, now_ns)
 
 
-def unsettled(leads: Leads, now_ns: int) -> str | None:
+def why_unsettled(leads: Leads, now_ns: int) -> str | None:
     """The first subject without a leader, or whose leader, epoch or members changed in the last 5 s; None if none."""
     for name, lead in leads.items():
         if lead.leader is None:

@@ -14,7 +14,7 @@ import msgspec
 from chaos.core.errors import CapabilityError, DeployError
 from cluster.host import Host
 from cluster.systems._shared.cache import cache_root
-from cluster.systems._shared.fetching import locked
+from cluster.systems._shared.fetching import cache_lock
 
 HELP: Final = "apt-get install gcc libc6-dev"
 _FLAGS: Final = ("-std=gnu17", "-O2")
@@ -60,7 +60,7 @@ class CProgram(msgspec.Struct, frozen=True, kw_only=True):
             raise CapabilityError(f"no C compiler to make {self.what} with; {HELP}")
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            with locked(folder / "lock", self.name, _COMPILE_TIMEOUT_S, lambda _: None):
+            with cache_lock(folder / "lock", self.name, _COMPILE_TIMEOUT_S, lambda _: None):
                 if not made.exists():
                     self._compile(compiler, [str(path) for path in files if path.suffix == ".c"], made)
         except OSError as error:

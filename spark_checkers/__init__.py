@@ -1,4 +1,4 @@
 """The checks on Spark: the kernels of ``checkers``, scheduled over queues, each where its rows are read.
 
-Nothing of Spark is imported before it is asked for. The package refuses to judge by itself.
+Nothing of Spark is imported before it is asked for. The package does not judge by itself.
 """

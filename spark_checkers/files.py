@@ -1,8 +1,8 @@
 """How a file that another tool wrote is judged: as one task, or cut into ranges if it is large.
 
 A file is a generator of rounds: it gives tasks, is given their answers, and ends with its verdict. ``verdicts`` takes
-the rounds of all files as jobs, so that many small files are one job and a large one delays no other. The module
-refuses to open a file: it asks for its size.
+the rounds of all files as jobs, so that many small files are one job and a large one delays no other. Does not open a
+file: it asks for its size.
 """
 
 import contextlib

@@ -147,7 +147,7 @@ def _one_nemesis(ctx: click.Context, incomplete: str) -> Items:
 
 
 def _nemesis(ctx: click.Context, text: str, before: str, *, several: bool) -> Items:
-    from nemesis.plan.nemesis_names import catalog, described, parts
+    from nemesis.plan.nemesis_names import catalog, help_lines, parts
 
     name, given, suffix = parts(text)
     entry = catalog().get(name)
@@ -156,7 +156,7 @@ def _nemesis(ctx: click.Context, text: str, before: str, *, several: bool) -> It
         return _suffixes(_topology(ctx), suffix, before + text.partition("@")[0] + "@", leads=leads)
     if ":" in text:
         return _parameters(entry, given, before + name + ":")
-    rows = [(one, help_text) for one, help_text in described() if several or one != "all"]
+    rows = [(one, help_text) for one, help_text in help_lines() if several or one != "all"]
     found = _items(rows, name, before)
     if entry is not None and entry.fault is not None:
         found += [CompletionItem(f"{before}{name}@", type=OPEN, help="on these roles alone")]

@@ -42,8 +42,8 @@ def _bugs() -> Rows:
 
 def _nemeses() -> Rows:
     from nemesis.faults.admin.admin_fault import action_of
-    from nemesis.faults.registry import broken
-    from nemesis.plan.nemesis_names import catalog, described
+    from nemesis.faults.registry import broken_faults
+    from nemesis.plan.nemesis_names import catalog, help_lines
 
     known = catalog()
 
@@ -51,7 +51,7 @@ def _nemeses() -> Rows:
         action = action_of(known[name].how) if name in known and known[name].fault else ""
         return f"; the system's admin interface must offer {action}" if action else ""
 
-    return [*({"name": name, "help": text + needs(name)} for name, text in described()), *_broken(broken())]
+    return [*({"name": name, "help": text + needs(name)} for name, text in help_lines()), *_broken(broken_faults())]
 
 
 def _checks() -> Rows:
@@ -120,9 +120,9 @@ def list_command(group: str, as_json: bool) -> int:
 
 def _nemeses_lines() -> Iterable[str]:
     from chaos.cli.nemeses_list import lines, unavailable_faults
-    from nemesis.faults.registry import broken, faults
+    from nemesis.faults.registry import broken_faults, faults
 
-    return lines(faults(), unavailable_faults(), broken())
+    return lines(faults(), unavailable_faults(), broken_faults())
 
 
 def _lines(found: Rows) -> Iterable[str]:

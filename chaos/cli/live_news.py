@@ -68,10 +68,10 @@ class Board:
             self._line_ns = beat.now_ns
         if beat.now_ns - self._line_ns >= BEAT_EVERY_S * NS_PER_S:
             self._line_ns = beat.now_ns
-            lines.append(self.standing())
+            lines.append(self.status_line())
         return lines
 
-    def standing(self) -> str:
+    def status_line(self) -> str:
         """One line: the phase, counts, rate, the age of the last acknowledgement, who leads."""
         beat = self.beat
         assert beat is not None

@@ -11,7 +11,7 @@ from msgspec.inspect import IntType
 from nemesis.faults.admin.admin_fault import action_of
 from nemesis.faults.fault import Fault
 from nemesis.faults.params import Param, params_of, words_range
-from nemesis.plan.nemesis_names import MANY, NOOP, catalog, described
+from nemesis.plan.nemesis_names import MANY, NOOP, catalog, help_lines
 from nemesis.targets.selectors import WHOM
 
 EXAMPLES: Final = (
@@ -71,7 +71,7 @@ def _table(rows: Sequence[tuple[str, str]]) -> Iterator[str]:
 def _own_names() -> list[tuple[str, str]]:
     """The nemeses whose name is not WHOM-FAULT."""
     made = {f"{selector.value}-{entry.fault}" for selector in WHOM for entry in catalog().values()}
-    return [(name, said) for name, said in described() if name in (NOOP, *MANY) or name not in made]
+    return [(name, said) for name, said in help_lines() if name in (NOOP, *MANY) or name not in made]
 
 
 def _told(fault: type[Fault]) -> str:

@@ -1,4 +1,4 @@
 """The words every other package speaks: op, history, event, verdict, error, clock.
 
-``chaos.core`` imports nothing of ours and refuses to act: no host, no fault, no check lives here.
+``chaos.core`` imports nothing of ours and does not act: no host, no fault, no check lives here.
 """

@@ -70,7 +70,8 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, tag="fault"):
     row's end: counted, not unproven), ``broke`` (acting raised, or the last look did not see the fault; ``note`` says
     what).
 
-    ``name`` is for people. ``identity`` says which fault it is; older histories do not have it, so ask ``told``.
+    ``name`` is for people. ``identity`` says which fault it is; older histories do not have it, so ask
+    ``told_identity``.
     """
 
     time_ns: int
@@ -84,7 +85,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, tag="fault"):
     identity: Identity | None = None
 
     @property
-    def told(self) -> Identity:
+    def told_identity(self) -> Identity:
         """Which fault it is, as far as the event tells: by its own members, of an older history by its name."""
         return identity_of(self.identity, self.name)
 

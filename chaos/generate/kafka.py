@@ -210,7 +210,7 @@ class _History:
         for messages in polls:
             self._do(process, "poll", [Poll({key: messages})], kind)
 
-    def together(self, *transactions: tuple[str, str, Mops]) -> None:
+    def run_at_once(self, *transactions: tuple[str, str, Mops]) -> None:
         """As of ``Stage``."""
         processes = [self._fresh() for _ in transactions]
         for process, (_, f, mops) in zip(processes, transactions, strict=True):

@@ -12,7 +12,7 @@ from chaos.generate.kafka_lines import Message, Mops, Poll, Send
 
 
 class Stage(Protocol):
-    """What a story needs of the history around it; all operations are one after the other but for ``together``."""
+    """What a story needs of the history around it; all operations are one after the other but for ``run_at_once``."""
 
     def send(self, key: int, offset: int | None, value: int, process: int | None = None, kind: str = "ok") -> int:
         """One send by a process, a fresh one unless said; the process."""
@@ -22,7 +22,7 @@ class Stage(Protocol):
         """Polls of a log by a fresh process that is assigned it."""
         ...
 
-    def together(self, *transactions: tuple[str, str, Mops]) -> None:
+    def run_at_once(self, *transactions: tuple[str, str, Mops]) -> None:
         """Operations of fresh processes that are under way at once: how each ends, what it is, what it says."""
         ...
 
@@ -38,7 +38,7 @@ class Stage(Protocol):
 def _lost(stage: Stage, key: int) -> None:
     """A transaction without an answer has two sends; one is polled, so the other is there, but is passed by."""
     (o, p), (a, b) = stage.offsets(key, 2), (stage.value(key), stage.value(key))
-    stage.together(("info", "txn", [Send(key, a, o), Send(key, b, p)]))
+    stage.run_at_once(("info", "txn", [Send(key, a, o), Send(key, b, p)]))
     stage.poll(key, [(p, b)])
 
 
@@ -64,7 +64,7 @@ def _aborted(stage: Stage, key: int) -> None:
 
 def _precommitted(stage: Stage, key: int) -> None:
     (o,), a = stage.offsets(key, 1), stage.value(key)
-    stage.together(("ok", "txn", [Send(key, a, o), Poll({key: [(o, a)]})]))
+    stage.run_at_once(("ok", "txn", [Send(key, a, o), Poll({key: [(o, a)]})]))
 
 
 def _sent(stage: Stage, key: int, count: int) -> list[Message]:
@@ -99,13 +99,13 @@ def _polled_again(stage: Stage, key: int) -> None:
 
 def _sent_back_inside(stage: Stage, key: int) -> None:
     (o, p), (a, b) = stage.offsets(key, 2), (stage.value(key), stage.value(key))
-    stage.together(("ok", "txn", [Send(key, a, p), Send(key, b, o)]))
+    stage.run_at_once(("ok", "txn", [Send(key, a, p), Send(key, b, o)]))
     stage.poll(key, [(o, b), (p, a)])
 
 
 def _sent_between(stage: Stage, key: int) -> None:
     (o, p, q), (a, b, c) = stage.offsets(key, 3), (stage.value(key), stage.value(key), stage.value(key))
-    stage.together(("ok", "txn", [Send(key, a, o), Send(key, c, q)]), ("ok", "send", [Send(key, b, p)]))
+    stage.run_at_once(("ok", "txn", [Send(key, a, o), Send(key, c, q)]), ("ok", "send", [Send(key, b, p)]))
     stage.poll(key, [(o, a), (p, b), (q, c)])
 
 
@@ -138,7 +138,7 @@ def _phantom(stage: Stage, key: int) -> None:
 def _circle(stage: Stage, key: int) -> None:
     """Two transactions polled what the other one sent."""
     (o, p), (a, b) = stage.offsets(key, 2), (stage.value(key), stage.value(key))
-    stage.together(
+    stage.run_at_once(
         ("ok", "txn", [Send(key, a, o), Poll({key: [(p, b)]})]), ("ok", "txn", [Send(key, b, p), Poll({key: [(o, a)]})])
     )
 

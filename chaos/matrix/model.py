@@ -21,7 +21,7 @@ from chaos.options.experiment import DEFAULTS
 from chaos.options.gates import FIELDS
 from chaos.options.option_names import long_option
 from nemesis.plan.mix import faults_in
-from nemesis.plan.sequence import UNTIL, Steps, round_s, rounds, scaled
+from nemesis.plan.sequence import UNTIL, Steps, round_s, rounds, scale_steps
 
 FLOOR_S: Final = 10.0
 """No fault, no healthy stretch and no recovery is shrunk below this."""
@@ -194,7 +194,7 @@ def shrunk(config: Config, scale: float) -> Config:
     values = {**config.values, "recovery_s": recovery_s}
     steps: Steps | None = config.values.get("sequence")
     if steps is not None:
-        short = msgspec.structs.replace(scaled(steps, scale, healthy_s), repeat=UNTIL)
+        short = msgspec.structs.replace(scale_steps(steps, scale, healthy_s), repeat=UNTIL)
         many = fewer(rounds(steps, limit_s), scale, -(-LEAST_FAULTS // len(steps.steps)))
         values |= {"sequence": short, "time_limit_s": round(many * round_s(short.steps), 3)}
     else:

@@ -1,7 +1,7 @@
 """The run that somebody asked for: options, a file, a bug's declaration and defaults, in that order.
 
-Whatever the command line says wins over the file of ``-d``, the file over what a bug declares, that over defaults. The
-module refuses to begin anything.
+Whatever the command line says wins over the file of ``-d``, the file over what a bug declares, that over defaults. Does
+not begin anything.
 """
 
 import secrets

@@ -1,7 +1,7 @@
 """From specifications to a cluster that serves: hosts, files, processes, readiness.
 
-Everything that is started is registered with the caller's exit stack before anything can fail. The
-module refuses to load, break or judge.
+Everything that is started is registered with the caller's exit stack before anything can fail. Does not load, break or
+judge.
 """
 
 import os

@@ -19,7 +19,7 @@ from cluster.cluster import Relaunch
 from cluster.leaders import subjects_of
 from cluster.relaunch import Program, program_of
 from cluster.system import System, refusals_of
-from cluster.systems._shared.weakest_promise import least
+from cluster.systems._shared.weakest_promise import weakest_promises
 from nemesis.plan.plan import Row, quiet_stretches, relaunches_of
 
 
@@ -104,4 +104,4 @@ def _promises(system: System, settings: Mapping[str, str], relaunches: Sequence[
     programs = [Program(system, dict(settings)), *(program_of(system, settings, relaunch) for relaunch in relaunches)]
     promises = [one.system.promises(one.settings) for one in programs]
     allowed = {name: why for one in promises for name, why in one.allowed.items()}
-    return msgspec.structs.replace(least(promises), allowed=allowed)
+    return msgspec.structs.replace(weakest_promises(promises), allowed=allowed)

@@ -29,7 +29,7 @@ class Phases:
     @contextmanager
     def phase(self, name: str, text: str = "") -> Iterator[None]:
         """A phase; ``text`` is said as it begins, if there is any."""
-        with self.apart(name, text):
+        with self.outside_history(name, text):
             self._events.phase(name, "start")
             try:
                 yield
@@ -39,7 +39,7 @@ class Phases:
         self._events.phase(name, "end")
 
     @contextmanager
-    def apart(self, name: str, text: str) -> Iterator[None]:
+    def outside_history(self, name: str, text: str) -> Iterator[None]:
         """A phase that is no part of the history, which is closed by then."""
         began_ns = now_ns()
         self._name, self._began_ns, self._told_ns = name, began_ns, began_ns

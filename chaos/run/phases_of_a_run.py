@@ -162,7 +162,7 @@ def conclude(state: RunState) -> Results:
     from chaos.run.judging import judge
     from reports.reporter import write
 
-    with state.phases.apart("check", "reading the history"), progress.listening(state.phases.heard):
+    with state.phases.outside_history("check", "reading the history"), progress.listening(state.phases.heard):
         results = judge(state.folder, state.experiment.engine, state.judge_loading)
     state.note(status="checked")
     if state.experiment.reports:  # of none ``write`` would make the page

@@ -1,9 +1,8 @@
 """The observer: ``python -m chaos.worker.observer``, inside the cluster's network.
 
-Every period it asks each node what it is, with a deadline below the period and never more than one
-question outstanding per node, writes the answers to ``history/observer.events`` and tells the main
-process, which needs them to know who leads. It also prepares the cluster and says when it is ready.
-It refuses to judge: two leaders are written down like one.
+Every period it asks each node what it is, with a deadline below the period and never more than one question outstanding
+per node, writes the answers to ``history/observer.events`` and tells the main process, which needs them to know who
+leads. It also prepares the cluster and says when it is ready. It does not judge: two leaders are written down like one.
 """
 
 import asyncio

@@ -133,15 +133,15 @@ class _Queue:
 
     def after_ack(self) -> Again:
         """Deliveries asked for after an ack of their message was answered ok."""
-        rows, before = self.leases.again()
+        rows, before = self.leases.redeliveries()
         vid = self.leases.vid[rows]
         bad = (self.leases.acked_ns[vid] < self.leases.invoke[rows]) & ~self.leases.doubtful[vid]
         return Again(rows[bad], before[bad], self._excused(rows[bad], before[bad]))
 
-    def early(self) -> Again:
+    def early_deliveries(self) -> Again:
         """Deliveries that were over before the holder's time was, whichever of the two came first."""
         leases = self.leases
-        rows, before = leases.again()
+        rows, before = leases.redeliveries()
         vid = leases.vid[rows]
         bad = (leases.complete[rows] < leases.earliest[before]) & (leases.complete[before] < leases.earliest[rows])
         bad &= ~leases.doubtful[vid] & (leases.acked_ns[vid] >= leases.invoke[rows])
@@ -150,7 +150,7 @@ class _Queue:
 
 def _accused(queue: _Queue) -> int:
     """How many deliveries should not have been and are covered by no promise."""
-    return sum(int(np.count_nonzero(~again.excused)) for again in (queue.after_ack(), queue.early()))
+    return sum(int(np.count_nonzero(~again.excused)) for again in (queue.after_ack(), queue.early_deliveries()))
 
 
 def _last_empty(shard: QueueShard, context: Context) -> int:
@@ -282,7 +282,7 @@ class PopKernel(OfEachKey):
                 examples=examples(_never_example(queue, int(vid)) for vid in never),
             ),
             redelivered_after_ack=_finding(queue, queue.after_ack(), acked=True),
-            early_redelivery=_finding(queue, queue.early(), acked=False),
+            early_redelivery=_finding(queue, queue.early_deliveries(), acked=False),
         )
         why = queue.unended()
         return PopSummary(

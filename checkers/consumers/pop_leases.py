@@ -1,9 +1,8 @@
 """Popped messages: who held which one from when to when, as far as a history can know it (SEMANTICS 20).
 
-A *delivery* is one message in the answer to one pop. Its holder has it from some moment of the pop on for the
-invisible time, or longer if it said so in time; of either end only bounds are known, and they are kept apart: what is
-certain at the earliest, and what must be over at the latest. Worked out once per shard with sorts and gathers. The
-module refuses to judge.
+A *delivery* is one message in the answer to one pop. Its holder has it from some moment of the pop on for the invisible
+time, or longer if it said so in time; of either end only bounds are known, and they are kept apart: what is certain at
+the earliest, and what must be over at the latest. Worked out once per shard with sorts and gathers.
 """
 
 from functools import cached_property
@@ -170,7 +169,7 @@ class Leases:
             return 0
         return int((np.maximum(ended, log.deadline[open_pops]) + self._span[open_pops]).max()) + self._spread_ns
 
-    def again(self) -> tuple[Ints, Ints]:
+    def redeliveries(self) -> tuple[Ints, Ints]:
         """Deliveries of a message that was given before, and the one before, by invocation."""
         known = np.flatnonzero(self.vid >= 0)
         order = known[np.lexsort((self.complete[known], self.invoke[known], self.vid[known]))]

@@ -1,7 +1,7 @@
 """What a pop returned that should not exist: values nobody sent, failed sends, damaged bodies (SEMANTICS 3, 5).
 
-Only what no read of the log returned: whatever sits in the log is the business of the checks of the log. The module
-refuses to say where a stray message came from.
+Only what no read of the log returned: whatever sits in the log is the business of the checks of the log. Does not say
+where a stray message came from.
 """
 
 from collections.abc import Iterator

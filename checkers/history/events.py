@@ -1,8 +1,7 @@
 """The events of a history: from their table, or from the files that it was made of.
 
-The table is taken if it is known to hold all events; on this machine it is made again otherwise. Files of a run that
-is over are proven by its manifest, and the table by what was written beside it, ``events.facts.json``. The module
-refuses to interpret events.
+The table is taken if it is known to hold all events; on this machine it is made again otherwise. Files of a run that is
+over are proven by its manifest, and the table by what was written beside it, ``events.facts.json``.
 """
 
 from typing import Final, NamedTuple

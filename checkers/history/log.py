@@ -1,8 +1,7 @@
 """What a history knows of one queue's log: values, pairs (offset, value), and what each read covers.
 
 Worked out once per shard, each part when it is first asked for: a check that needs little reads little. A value is
-known by its *vid*: the position of its send among the shard's sends; values that nobody sent here follow behind. The
-module refuses to judge.
+known by its *vid*: the position of its send among the shard's sends; values that nobody sent here follow behind.
 """
 
 from collections.abc import Mapping
@@ -265,7 +264,7 @@ class Log(LogOperations):
         return np.maximum(out, self.last_record[reads] + 1)
 
     @cached_property
-    def told(self) -> Mask:
+    def acked_at_offset(self) -> Mask:
         """Per sent vid: whether its acknowledgement named an offset, so that it was in the log by then."""
         out = np.zeros(len(self.sends), dtype=np.bool_)
         out[self.acked] = self.offset[self.sends[self.acked]] >= 0
@@ -274,9 +273,9 @@ class Log(LogOperations):
     @cached_property
     def place(self) -> Ints:
         """Per sent vid: the offset that was acknowledged, else the highest at which a read showed it, else -1."""
-        out = np.where(self.told, self.offset[self.sends], -1)
+        out = np.where(self.acked_at_offset, self.offset[self.sends], -1)
         open_vids = np.zeros(self.values + 1, dtype=np.bool_)  # the last for damaged rows, whose vid is -1
-        open_vids[: len(self.sends)] = ~self.told
+        open_vids[: len(self.sends)] = ~self.acked_at_offset
         if open_vids.any():
             rows = np.flatnonzero(open_vids[self.row_vid])
             np.maximum.at(out, self.row_vid[rows], self.row_offset[rows])
@@ -286,7 +285,7 @@ class Log(LogOperations):
     def pairs(self) -> tuple[Ints, Ints]:
         """What is known of the log: distinct (offset, vid), by offset, from ok sends and all reads."""
         known = self.row_vid >= 0
-        acked = np.flatnonzero(self.told)
+        acked = np.flatnonzero(self.acked_at_offset)
         every = bool(known.all())
         offsets = np.concatenate((self.row_offset if every else self.row_offset[known], self.offset[self.sends[acked]]))
         vids = np.concatenate((self.row_vid if every else self.row_vid[known], acked))
@@ -332,7 +331,7 @@ class Log(LogOperations):
         offsets, vids = self.pairs
         own = vids[int(np.searchsorted(offsets, offset)) : int(np.searchsorted(offsets, offset, side="right"))]
         sent = own[own < len(self.sends)]
-        acked = sent[self.told[sent] & (self.offset[self.sends[sent]] == offset)]
+        acked = sent[self.acked_at_offset[sent] & (self.offset[self.sends[sent]] == offset)]
         return int(acked[0]) if len(acked) else int(own[0]) if len(own) else -1
 
     def first_read(self, vid: int) -> int:

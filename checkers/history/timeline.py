@@ -1,8 +1,8 @@
 """What the events say, in a form small enough to give to every kernel.
 
 Phases, the life of each fault, who led what in which epoch and when (``checkers.history.leadership``), and the
-stretches over which what nodes said stayed the same. Made once per run from the events; the module
-refuses to judge them (``checkers.cluster.roles`` and ``checkers.assumptions`` do).
+stretches over which what nodes said stayed the same. Made once per run from the events, which
+``checkers.cluster.roles`` and ``checkers.assumptions`` judge.
 """
 
 from collections.abc import Iterable
@@ -188,7 +188,7 @@ def fault_spans(events: Iterable[Event]) -> tuple[FaultSpan, ...]:
     for event in events:
         if not isinstance(event, Fault):
             continue
-        span = spans.get(event.id, FaultSpan(id=event.id, name=event.name, identity=event.told))
+        span = spans.get(event.id, FaultSpan(id=event.id, name=event.name, identity=event.told_identity))
         seen = event.evidence
         changes: dict[str, Any] = {
             "targets": event.targets or span.targets,

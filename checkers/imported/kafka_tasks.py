@@ -204,7 +204,7 @@ def examine(
     """Judge a group of buckets. ``looks``: what ``look`` gave of all groups, if it was asked."""
     own = _apart(parts, paired, group)
     proven = own.known(np.unique(np.concatenate([_given(one) for one in looks]))) if looks else None
-    summary = own.told(check.examine_logs(own.records, own.silent, options, proven))
+    summary = own.in_history_rows(check.examine_logs(own.records, own.silent, options, proven))
     return Examined(_kept(folder, summary), summary.future)
 
 

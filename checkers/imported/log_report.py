@@ -1,8 +1,7 @@
 """What is wrong with an imported log, in the words of its file: its values, the lines that show it, nothing of ours.
 
 The kernels of our own runs find it; they would name values, nodes and seconds that such a file does not have. The first
-occurrence of each anomaly comes with the smallest sub-history in which the same kernels find the same one. The module
-refuses to judge.
+occurrence of each anomaly comes with the smallest sub-history in which the same kernels find the same one.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,7 @@
 """The log with offsets, from paired operations: ``append`` of a value, ``read`` from an offset.
 
-The operations become the columns of a queue's shard, and the kernels that judge our own runs judge them. The module
-refuses what a run has beside: there is no drain, so what nobody looked at is not unseen.
+The operations become the columns of a queue's shard, and the kernels that judge our own runs judge them. There is no
+drain as in a run, so what was not looked at is not unseen.
 """
 
 from typing import Any, Final

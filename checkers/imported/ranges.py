@@ -1,7 +1,7 @@
 """One imported file read by many tasks: what each of them does.
 
-A range of the file becomes a part in a folder that all tasks reach; the parts are judged as the file would be. The
-module refuses what it cannot cut: records that are no lines make the whole file one task's again.
+A range of the file becomes a part in a folder that all tasks reach; the parts are judged as the file would be. Does not
+cut records that are no lines: the whole file is then one task's again.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
 """Order of polls and sends: within one record, and from record to record of one process.
 
 Source of the definitions: jepsen.tests.kafka (int-poll-skip, int-nonmonotonic-poll, poll-skip, nonmonotonic-poll,
-int-send-skip, int-nonmonotonic-send, nonmonotonic-send). Where an index is not known nothing is claimed. The module
-refuses to look beyond one log.
+int-send-skip, int-nonmonotonic-send, nonmonotonic-send). Where an index is not known nothing is claimed. Does not look
+beyond one log.
 """
 
 from dataclasses import dataclass

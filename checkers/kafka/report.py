@@ -1,7 +1,6 @@
 """The verdict as it is written down: every anomaly with sentences and the records that show it.
 
-The first occurrence of each comes with the smallest sub-history that shows it, the others with their own records. The
-module refuses to find or to judge anything.
+The first occurrence of each comes with the smallest sub-history that shows it, the others with their own records.
 """
 
 from typing import Any, Final

@@ -1,8 +1,7 @@
 """A Kafka-style history cut into shards: one per log (key), with what its rows need to know of their records.
 
 A record is named by its row in the table of records, so that completions are ordered by their name. A send that is
-still open at the end counts as one that nobody knows the end of (``info``), under the row of its invocation. The
-module refuses to judge.
+still open at the end counts as one that nobody knows the end of (``info``), under the row of its invocation.
 """
 
 from collections.abc import Iterator

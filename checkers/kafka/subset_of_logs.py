@@ -125,7 +125,7 @@ class LogSubset:
         """Those of the history's rows that are here, as rows of ``records``."""
         return np.searchsorted(self.rows, proven[np.isin(proven, self.rows)])
 
-    def told(self, summary: Summary) -> Summary:
+    def in_history_rows(self, summary: Summary) -> Summary:
         """What was found here, in the history's rows."""
         summary.own = {op: (int(self.place[row]), case) for op, (row, case) in summary.own.items()}
         for edges in (summary.ww, summary.wr):

@@ -62,7 +62,7 @@ class DuplicatesKernel(FindingsCheck):
                     describe_operation(shard, context, op, around=offset) for offset, op in sorted(shows.items())[:3]
                 ]
                 send = int(log.sends[vid]) if vid < len(log.sends) else -1
-                acked = send >= 0 and bool(log.told[vid])
+                acked = send >= 0 and bool(log.acked_at_offset[vid])
                 if acked:
                     shows[int(log.offset[send])] = send
                 # Who acknowledged it is behind it where somebody did; else who showed the last of the places.

@@ -51,7 +51,7 @@ class Scan(NamedTuple):
 def _appends(log: Log) -> tuple[Ints, Ints, Mask]:
     """Sends that are in the log, where, and whether they were there when they were acknowledged."""
     there = np.flatnonzero(log.place >= 0)
-    return log.sends[there], log.place[there], log.told[there]
+    return log.sends[there], log.place[there], log.acked_at_offset[there]
 
 
 class _Grid:
@@ -186,7 +186,7 @@ def _reordered_example(shard: QueueShard, context: Context, send: int, place: in
     """A send whose offset is below one that was there before."""
     log = shard.log
     value, shown = log.sent(send), _shown(log, context, witness)
-    acked = bool(log.told[log.vid_of(send)])
+    acked = bool(log.acked_at_offset[log.vid_of(send)])
     who = actor_of(shard, context, send if acked else log.first_read(log.vid_of(send)), leads=acked)
     before_s = (int(log.invoke[send]) - int(log.complete[witness])) / NS_PER_S
     sent = seconds_text(context, int(log.invoke[send]))

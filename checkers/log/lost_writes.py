@@ -126,7 +126,7 @@ def _losses(shard: QueueShard, context: Context) -> Losses:
         missing = ~seen
         certain = np.zeros(len(missing), dtype=np.bool_)
     # Without an acknowledged offset it may still come at a place further on.
-    open_question = np.flatnonzero(missing & ~certain & log.told[log.acked])
+    open_question = np.flatnonzero(missing & ~certain & log.acked_at_offset[log.acked])
     if len(open_question) and context.whole:  # else a read that left no record may have returned it
         order = open_question[np.argsort(offset[open_question], kind="stable")]
         reads = log.ok_reads

@@ -32,7 +32,7 @@ Say = Callable[[int, str], str]
 
 def _sends_going_back(log: Log, process: Ints) -> tuple[Ints, Ints]:
     """Ok sends whose offset is not above that of their process' previous one, and that previous one."""
-    ops = log.sends[log.told]
+    ops = log.sends[log.acked_at_offset]
     ops = ops[stable_order(process[ops])]  # each process' own in order of invocation, as all are
     bad = (process[ops][1:] == process[ops][:-1]) & (log.offset[ops][1:] <= log.offset[ops][:-1])
     return ops[1:][bad], ops[:-1][bad]

@@ -1,8 +1,8 @@
 """First-in-first-out queues.
 
 With distinct values and nothing unknown taken, a pair decides (Henzinger, Sezgin and Vafeiadis, Aspect-oriented
-linearizability proofs, 2013): a was in before b, and b was out before a. Everything else is searched. The module
-refuses to treat a dequeue that found nothing as an answer: Jepsen's clients let it fail.
+linearizability proofs, 2013): a was in before b, and b was out before a. Everything else is searched. A dequeue that
+found nothing is no answer: Jepsen's clients let it fail.
 """
 
 from collections.abc import Hashable

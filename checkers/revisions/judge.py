@@ -113,7 +113,7 @@ def _shown(pinned: Pinned, wrong: Wrong) -> Shown:
     """A conflict with the operations that made the revisions which it names."""
     beside = [pinned.writes[at] for at in dict.fromkeys(wrong.related) if at in pinned.writes]
     if wrong.did is None:
-        after = [did for did in pinned.told if did.response.revision >= wrong.revision]
+        after = [did for did in pinned.with_revision if did.response.revision >= wrong.revision]
         return Shown(wrong.kind, wrong.said, tuple(after[:1]))
     at = f" at revision {wrong.did.response.revision}" if wrong.did.response.revision > 0 else ""
     sentence = f"{text(wrong.did)}{at}: {wrong.said}"

@@ -83,7 +83,7 @@ class Pinned:
         return [did for did in self._told if did.request.revoke is not None]
 
     @property
-    def told(self) -> Sequence[Did]:
+    def with_revision(self) -> Sequence[Did]:
         """The operations that were told a revision."""
         return self._told
 

@@ -68,7 +68,7 @@ class Search:
         self._budget = budget
         self._excused: set[int] = set()
         self._nobody: set[int] = set()
-        self._versions = any(one.version for did in pinned.told for one in held_in(did))
+        self._versions = any(one.version for did in pinned.with_revision for one in held_in(did))
         self._begin()
 
     def _begin(self) -> None:

@@ -105,7 +105,7 @@ class Agent:
                     os.killpg(pid, signal.SIGKILL)
 
 
-def contained(path: str) -> NoReturn:
+def run_in_container(path: str) -> NoReturn:
     """Pid 1 of a container: meet the harness at the socket ``path``, hear env and home, say our namespaces, serve."""
     control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     control.connect(path)

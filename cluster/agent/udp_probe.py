@@ -109,7 +109,7 @@ class Echo:
         self.report(expected, settle_s)
         while select.select(list(self._sockets.values()), [], [], settle_s)[0]:  # copies come behind the last one
             self.take()
-        return {source: stream.told(self._seen[source], expected) for source, stream in self._streams.items()}
+        return {source: stream.figures(self._seen[source], expected) for source, stream in self._streams.items()}
 
 
 class Stream:
@@ -130,7 +130,7 @@ class Stream:
         self.late += new and sequence < self._highest
         self._highest = max(self._highest, sequence)
 
-    def told(self, seen: set[int], expected: int) -> dict[str, float]:
+    def figures(self, seen: set[int], expected: int) -> dict[str, float]:
         """In the words of the module."""
         gaps = sum(place not in seen and (place == 0 or place - 1 in seen) for place in range(expected))
         return {

@@ -5,11 +5,11 @@ outlive the one who would have healed it. Started before the first fault, fed to
 probe program, it goes into the background and looks at a file that the harness keeps changing. Plain standard
 library; its one argument is JSON with the fields of ``Orders`` in ``cluster/hosts/ssh/heartbeat.py``.
 
-Silence is measured by this machine's monotonic clock, so neither a skewed clock nor one that jumps matters.
-After ``heal_after_s`` the run's chain goes, the programs of faults are asked to end, and then stopped processes of
-the run go on; if the harness comes back, the watch goes on too. After ``end_after_s`` what the run started is killed,
-and the watchdog ends. It also ends when the file is gone: the harness has cleaned up itself. It refuses to touch
-processes that do not carry the run's mark, but for letting the node's own process go on.
+Silence is measured by this machine's monotonic clock, so neither a skewed clock nor one that jumps matters. After
+``heal_after_s`` the run's chain goes, the programs of faults are asked to end, and then stopped processes of the run go
+on; if the harness comes back, the watch goes on too. After ``end_after_s`` what the run started is killed, and the
+watchdog ends. It also ends when the file is gone: the harness has cleaned up itself. It does not touch processes that
+do not carry the run's mark, but for letting the node's own process go on.
 """
 
 import json

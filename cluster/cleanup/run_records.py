@@ -87,7 +87,7 @@ def marker(run_id: str) -> dict[str, str]:
     return {RUN: run_id, OWNER: f"{pid}:{start_time(pid)}:{_pid_namespace()}"}
 
 
-def orphaned(environment: Mapping[str, str]) -> bool:
+def is_orphaned(environment: Mapping[str, str]) -> bool:
     """Whether a process with this environment belongs to a sandbox whose owner is dead.
 
     Owners in other pid namespaces (a container's) cannot be judged from here: those are left alone.

@@ -19,7 +19,7 @@ from typing import Any, Final
 from chaos.core.clock import Deadline
 from chaos.core.errors import DeadlineError, DeployError, UsageError
 from cluster.host import Capability, Completed, ControlLink, Machine
-from cluster.hosts.file_copy import COPY_TIMEOUT_S, GET, MISSING, PUT, whole
+from cluster.hosts.file_copy import COPY_TIMEOUT_S, GET, MISSING, PUT, atomic_file
 from cluster.hosts.pipes import Pipes
 
 ROOT: Final = Path(__file__).parents[2]
@@ -119,7 +119,7 @@ class AgentHost:
     def get(self, source: str, target: Path) -> None:
         """See ``Host.get``."""
         argv = ("sh", "-c", GET, "sh", source)
-        with whole(target) as file:
+        with atomic_file(target) as file:
             done = self._with_file(argv, (os.open(os.devnull, os.O_RDONLY), os.dup(file.fileno())))
             if done.returncode == MISSING:
                 raise FileNotFoundError(f"{self.name}:{source}")

@@ -27,7 +27,7 @@ GET: Final = f'[ -f "$1" ] || exit {MISSING}; exec cat "$1"'
 
 
 @contextmanager
-def whole(target: Path) -> Iterator[BinaryIO]:
+def atomic_file(target: Path) -> Iterator[BinaryIO]:
     """A local file that becomes ``target`` if all inside goes well, and nothing otherwise."""
     partial = target.with_name(target.name + ".partial")
     try:

@@ -29,12 +29,12 @@ exec ip -o link show dev "$3"
 )
 
 
-def down(host: Host) -> None:
+def take_down(host: Host) -> None:
     """Take the link down; fine if it is."""
     _run(host, SET, "down")
 
 
-def up(host: Host) -> None:
+def put_up(host: Host) -> None:
     """Put the link up; fine if it is."""
     _run(host, SET, "up")
 

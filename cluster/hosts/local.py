@@ -19,7 +19,7 @@ from chaos.core.errors import DeployError
 from cluster.agent import linux
 from cluster.host import Capability, Completed, ControlLink, Machine
 from cluster.hosts.addressing import CLIENT
-from cluster.hosts.file_copy import whole
+from cluster.hosts.file_copy import atomic_file
 from cluster.hosts.pipes import OUTPUT_LIMIT_BYTES
 
 
@@ -100,7 +100,7 @@ class LocalHost:
         """See ``Host.put``."""
         path = Path(target)
         path.parent.mkdir(parents=True, exist_ok=True)
-        with whole(path) as file:
+        with atomic_file(path) as file:
             file.write(source if isinstance(source, bytes) else source.read_bytes())
             os.fchmod(file.fileno(), mode)
 
@@ -110,5 +110,5 @@ class LocalHost:
             content = Path(source).read_bytes()
         except FileNotFoundError:
             raise FileNotFoundError(f"{self.name}:{source}") from None
-        with whole(target) as file:
+        with atomic_file(target) as file:
             file.write(content)

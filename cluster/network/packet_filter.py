@@ -135,7 +135,7 @@ def program(name: str, rules: Sequence[Rule], control: ControlLink | None = None
     return "\n".join([*lines, "COMMIT", ""])
 
 
-def parsed(listing: str, name: str) -> Held:
+def parse_listing(listing: str, name: str) -> Held:
     """Pure: what chain ``name`` holds, out of what ``iptables -v -S`` prints of a whole filter."""
     lines = [words for line in listing.splitlines() if (words := line.split())[:1] == ["-A"]]
     ways = {hook: _way([words for words in lines if words[1] == hook], hook, name) for hook in _MATCH}
@@ -216,7 +216,7 @@ def capabilities(host: Host) -> frozenset[Capability]:
     return frozenset({Capability.IPTABLES} | ({Capability.STATISTIC} if probe.returncode == 0 else set()))
 
 
-def refused(host: Host, rule: Rule) -> str | None:
+def why_refused(host: Host, rule: Rule) -> str | None:
     """Why this host's packet filter takes no such rule, whoever the peer; None if it does, found by doing it."""
     like_it = f"{rule.match} -j {rule.then()}".split()
     words = (variant(host), f"{_PREFIX}try-{secrets.randbits(40):010x}", *like_it)
@@ -246,22 +246,22 @@ def clear(host: Host, run_id: str) -> None:
     done.check(f"{host.name}: removing packet filter chain {chain(run_id)}")
 
 
-def held(host: Host, run_id: str) -> Held:
+def read_held(host: Host, run_id: str) -> Held:
     """What the packet filter of this host holds of the run, seen all at once.
 
     Raises:
         DeployError: the packet filter refused, with what it said.
     """
     done = host.run(variant(host), "-w", "5", "-v", "-S", timeout_s=_TIMEOUT_S)
-    return parsed(done.check(f"{host.name}: listing packet filters").text, chain(run_id))
+    return parse_listing(done.check(f"{host.name}: listing packet filters").text, chain(run_id))
 
 
 def counters(host: Host, run_id: str) -> tuple[Counter, ...]:
     """What each rule of the run has dropped on this host; empty without a chain."""
-    return held(host, run_id).counters
+    return read_held(host, run_id).counters
 
 
-def listed(host: Host) -> tuple[str, ...]:
+def own_lines(host: Host) -> tuple[str, ...]:
     """Every line of the packet filter that names a chain of ours, of whichever run: empty after a heal."""
     done = host.run(variant(host), "-w", "5", "-S", timeout_s=_TIMEOUT_S).check(f"{host.name}: listing packet filters")
     return tuple(line for line in done.text.splitlines() if _PREFIX in line)

@@ -72,7 +72,7 @@ class InForce:
             self._rules[host] = [one for one in self._rules.get(host, []) if one[0] is not owner]
             return put(self._sum(host))
 
-    def seen(self, host: str, look: Callable[[tuple[Rule, ...]], T]) -> T:
+    def look_at(self, host: str, look: Callable[[tuple[Rule, ...]], T]) -> T:
         """What ``look`` makes of a host, given the rules that its filter should hold; nobody changes them meanwhile."""
         with self._of(host):
             return look(self._sum(host))

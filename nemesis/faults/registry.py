@@ -48,7 +48,7 @@ def faults() -> Mapping[str, type[Fault]]:
     return MappingProxyType(_loaded()[0])
 
 
-def broken() -> Mapping[str, str]:
+def broken_faults() -> Mapping[str, str]:
     """The names of the faults that cannot be used, and why."""
     return MappingProxyType(_loaded()[1])
 

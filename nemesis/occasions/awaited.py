@@ -6,7 +6,7 @@ from typing import Final
 from cluster.cluster import Cluster
 from cluster.leaders import Leads
 from nemesis.occasions.node_logs import NodeLogs
-from nemesis.occasions.occasion import LOG, Seen, came, occasion_of
+from nemesis.occasions.occasion import LOG, Seen, occasion_of, what_came
 from nemesis.targets.topology import Topology
 
 POLL_S: Final = 0.1
@@ -37,4 +37,4 @@ class Awaited:
     def came(self) -> str | None:
         """In words what has come, None if it has not; may take a moment where logs are read."""
         line = self._logs.found() if self._logs is not None else None
-        return came(self._occasion, self._topology, self._before, Seen(self._leads(), self._acked_ns(), line))
+        return what_came(self._occasion, self._topology, self._before, Seen(self._leads(), self._acked_ns(), line))

@@ -94,7 +94,7 @@ def _line(text: str, given: str, topology: Topology) -> Occasion:
     return Occasion(kind="log", of=nodes, pattern=pattern)
 
 
-def came(occasion: Occasion, topology: Topology, before: Leads, seen: Seen) -> str | None:
+def what_came(occasion: Occasion, topology: Topology, before: Leads, seen: Seen) -> str | None:
     """In words what has come; None if it has not.
 
     Args:

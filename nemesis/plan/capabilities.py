@@ -12,7 +12,7 @@ from nemesis.faults.fault import Fault
 from nemesis.faults.registry import faults
 
 
-def lacking(facts: Iterable[Fact]) -> dict[Capability, str]:
+def missing_capabilities(facts: Iterable[Fact]) -> dict[Capability, str]:
     """Pure: what hosts on a machine with these facts do not have, each with what was seen and what helps."""
     return {
         fact.gives: f"{fact.name}: {fact.detail} ({fact.help})"
@@ -37,7 +37,7 @@ def missing_here(wanted: Mapping[str, type[Fault]], never: Mapping[Capability, s
     """
     found = namespaces(tries()) if here else []
     failed = {fact.fault: f"{fact.detail} ({fact.help})" for fact in found if fact.fault and not fact.ok}
-    return {**failed, **unavailable(wanted, {**lacking(found), **never})}
+    return {**failed, **unavailable(wanted, {**missing_capabilities(found), **never})}
 
 
 def unavailable(wanted: Mapping[str, type[Fault]], lacks: Mapping[Capability, str]) -> dict[str, str]:

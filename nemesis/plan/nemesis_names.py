@@ -16,7 +16,7 @@ from chaos import plugins
 from chaos.core.errors import UsageError
 from nemesis.faults import params
 from nemesis.faults.fault import Fault
-from nemesis.faults.registry import broken, fault_named, faults
+from nemesis.faults.registry import broken_faults, fault_named, faults
 from nemesis.targets.selectors import WHOM, Selector
 from nemesis.targets.target_suffix import read_suffix
 from nemesis.targets.topology import Topology
@@ -106,7 +106,7 @@ def parse(text: str, topology: Topology) -> Choice:
     name, given, suffix = parts(text)
     entry = catalog().get(name)
     if entry is None:
-        lame = next((f"; {fault}: {why}" for fault, why in broken().items() if name.endswith(f"-{fault}")), "")
+        lame = next((f"; {fault}: {why}" for fault, why in broken_faults().items() if name.endswith(f"-{fault}")), "")
         meant = lame or _guess(name, [*catalog(), *MANY])
         raise UsageError(f"--nemesis {text}: no nemesis {name!r}{meant}; see chaos list nemeses")
     whom = read_suffix(text, suffix, topology, leads=entry.selector is Selector.LEADER)
@@ -138,7 +138,7 @@ def params_named(text: str) -> dict[str, params.Param]:
     return {one.name: one for one in known}
 
 
-def described() -> list[tuple[str, str]]:
+def help_lines() -> list[tuple[str, str]]:
     """Every nemesis with its line of help, in the catalog's order, and the words that stand for many."""
     everything = (ALL, "a mix of every fault available here, on brokers, on controllers and on all")
     few = (SWARM, "a mix of a few faults that are drawn for the run, out of all that sound systems survive")

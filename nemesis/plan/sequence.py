@@ -100,7 +100,7 @@ def rounds(asked: Steps, time_limit_s: float) -> int:
     return wanted
 
 
-def scaled(asked: Steps, factor: float, least_s: float) -> Steps:
+def scale_steps(asked: Steps, factor: float, least_s: float) -> Steps:
     """The same sequence in less time: every time by one factor, so that what overlaps still does.
 
     No duration falls below ``least_s`` unless it was below before; then the factor is not as small as was asked.

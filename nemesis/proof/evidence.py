@@ -70,7 +70,7 @@ def cut(
     return Judged(evidence, look_again=bool(wrong) and not leaking)
 
 
-def lossy(
+def judge_lossy(
     hit: frozenset[Link], others: frozenset[Link], received: Mapping[Link, int], sent: int, bounds: tuple[int, int]
 ) -> Judged:
     """Evidence of loss: what arrives on each link that is hit lies within ``bounds``, all arrives elsewhere."""
@@ -96,7 +96,9 @@ def lossy(
     return Judged(evidence, look_again=bool(wrong) and not over)
 
 
-def whole(links: frozenset[Link], received: Mapping[Link, int], sent: int, left: Mapping[str, Sequence[str]]) -> Judged:
+def judge_whole(
+    links: frozenset[Link], received: Mapping[Link, int], sent: int, left: Mapping[str, Sequence[str]]
+) -> Judged:
     """Evidence of a healed network: every probe arrives and no rule of ours is ``left`` on any node."""
     passed, short = _passed(links, received, sent)
     rules = {name: list(lines) for name, lines in left.items() if lines}
@@ -141,7 +143,7 @@ def _rounded(rule: Rule) -> Rule:
     return msgspec.structs.replace(rule, probability=_thousandths(rule.probability))
 
 
-def unasked(found: Sequence[Counter], asked: Sequence[Rule]) -> tuple[str, ...]:
+def unasked_rules(found: Sequence[Counter], asked: Sequence[Rule]) -> tuple[str, ...]:
     """The rules of a packet filter that nobody asked for, a line each."""
     known = {_rounded(rule) for rule in asked}
     return tuple(
@@ -161,7 +163,7 @@ def beside_others(evidence: Evidence, disturbed: frozenset[Link]) -> Evidence:
     return msgspec.structs.replace(evidence, summary=summary, details=details)
 
 
-def both(first: Evidence, second: Evidence) -> Evidence:
+def combine_evidence(first: Evidence, second: Evidence) -> Evidence:
     """Two looks as one: proven if each is."""
     return msgspec.structs.replace(
         first,

@@ -45,7 +45,7 @@ def majorities_ring(order: Sequence[str]) -> dict[str, frozenset[str]]:
     return {node: dropped for node, dropped in grudges.items() if dropped}
 
 
-def touching(nodes: Collection[str], participants: Collection[str]) -> dict[str, frozenset[str]]:
+def links_touching(nodes: Collection[str], participants: Collection[str]) -> dict[str, frozenset[str]]:
     """Both directions of every link among participants that has an end in ``nodes``."""
     everyone = frozenset(participants)
     hit = frozenset(nodes) & everyone

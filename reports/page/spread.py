@@ -1,7 +1,7 @@
 """Recovery times, and losses, as distributions: every fault a dot, the median, the worst tenth and the most marked.
 
 Faults without an outage and faults without recovery are no numbers: they are counted apart, and never averaged in.
-Pure; refuses to measure.
+Pure.
 """
 
 import math

@@ -62,7 +62,7 @@ def test_a_killed_host_loses_what_runs_and_comes_back_the_same(sandbox):
     assert not fault.verify().proven
     assert (host.run("hostname", timeout_s=5).text, host.run("pwd", timeout_s=5).text) == ("b1", host.home)
     assert host.run("ip", "route", "get", "192.0.2.1", timeout_s=5).returncode != 0
-    assert packet_filter.listed(host) == ()  # a machine that boots has no rules
+    assert packet_filter.own_lines(host) == ()  # a machine that boots has no rules
     seen = probe_matrix.measure(up.hosts, 5)
     assert seen.complete() == seen.received.keys()
     fault.heal()

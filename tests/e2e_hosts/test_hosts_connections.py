@@ -107,7 +107,7 @@ def arm(cluster):
 
 
 def as_before(cluster):
-    assert all(packet_filter.listed(node.host) == () for node in cluster.nodes.values())
+    assert all(packet_filter.own_lines(node.host) == () for node in cluster.nodes.values())
     assert (
         all_ask((node.host, cluster.nodes["b2"]) for name, node in cluster.nodes.items() if name != "b2")
         == ["here"] * 6

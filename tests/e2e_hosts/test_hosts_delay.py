@@ -150,7 +150,7 @@ def test_every_link_of_the_targets_is_late_each_way_and_no_other(up, tmp_path):
     assert "no rule left, 56 of 56 links are as quick as before" in last.evidence.summary
     assert programs(cluster) == set()
     assert connect_ms(node["b1"].host, node["b2"]) < 2 * 50
-    assert all(packet_filter.listed(one.host) == () for one in cluster.nodes.values())
+    assert all(packet_filter.own_lines(one.host) == () for one in cluster.nodes.values())
 
 
 def test_packets_keep_their_order_and_none_is_lost(up, tmp_path):
@@ -196,4 +196,4 @@ def test_delay_and_a_cut_and_loss_at_once_are_each_proven_and_healed(up, tmp_pat
         assert [event.stage for event in own] == ["inject", "active", "heal", "healed"], own
         assert all(event.evidence.proven for event in own if event.evidence), own
     assert run.nemesis.unhealed() == ()
-    assert all(packet_filter.listed(node.host) == () for node in cluster.nodes.values())
+    assert all(packet_filter.own_lines(node.host) == () for node in cluster.nodes.values())

@@ -62,7 +62,7 @@ def silences(source, target, seconds):
 
 def as_before(cluster):
     for node in cluster.nodes.values():
-        assert packet_filter.listed(node.host) == ()
+        assert packet_filter.own_lines(node.host) == ()
         assert node.host.run("sh", "-c", "ls -A | grep beacon", timeout_s=20).text == ""
     others = ((node.host, cluster.nodes["b2"]) for name, node in cluster.nodes.items() if name != "b2")
     assert all_ask(others) == ["here"] * 6
@@ -113,7 +113,7 @@ def test_a_share_of_nothing_does_nothing(up, tmp_path):
         assert not event.evidence.proven
         assert event.evidence.summary == "share 0: nothing was done"
         assert silences(cluster.nodes["b2"].host, cluster.nodes["b1"].host, 2) == []
-        assert packet_filter.listed(cluster.nodes["b1"].host) == ()
+        assert packet_filter.own_lines(cluster.nodes["b1"].host) == ()
         run.stop.set()
         assert run.finish()[-1].evidence.proven
     as_before(cluster)

@@ -6,93 +6,22 @@ hosts are real.
 
 import os
 import stat
-import threading
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
 
 import msgspec
 import pytest
-from host_support import BACKENDS, make
+from fault_nodes import ASK, KINDS, RUN, SPECS, Run, all_ask, ask, cluster_up, healed, in_force
+from host_support import BACKENDS
 from leading import leads, subjects_of
 
-from chaos.core.clock import NS_PER_S, Deadline, now_ns
-from chaos.core.event_files import read_events
-from chaos.core.events import EventLog, Fault
-from chaos.core.runinfo import NodeInfo
-from cluster.cluster import Cluster, Node
-from cluster.host import NodeSpec, hosts_up
+from chaos.core.clock import NS_PER_S, Deadline
+from cluster.cluster import Cluster
 from cluster.hosts import interface
 from cluster.network import packet_filter, probe_matrix
 from cluster.nodes import process
-from cluster.system import Launch
 from nemesis.faults.registry import faults
 from nemesis.plan.nemesis_names import catalog
-from nemesis.plan.plan import make_plan
-from nemesis.plan.sequence import Step, Steps, plan_steps
-from nemesis.runner import Nemesis
 
 pytestmark = pytest.mark.e2e
-
-KINDS = {"namesrv": "other", "controller": "controller", "broker": "replica"}
-SPECS = [
-    NodeSpec(name=name, role=role)
-    for role, name in [
-        ("namesrv", "n1"),
-        ("controller", "c1"),
-        ("controller", "c2"),
-        ("controller", "c3"),
-        ("broker", "b1"),
-        ("broker", "b2"),
-        ("broker", "b3"),
-    ]
-]
-LEADERS = leads("b2", "c1", epoch=3)
-RUN = f"nemesis-e2e-{os.getpid()}"
-SERVER = b"""
-import socket, sys, threading
-listener = socket.create_server(("", 7000), backlog=64)
-def idle():
-    threading.Event().wait()
-for _ in range(3):
-    threading.Thread(target=idle, daemon=True).start()
-print("serving", flush=True)
-while True:
-    connection, _ = listener.accept()
-    connection.sendall(b"here")
-    connection.close()
-"""
-ASK = """
-import socket, sys
-try:
-    with socket.create_connection((sys.argv[1], 7000), timeout=1.5) as connection:
-        print(connection.recv(16).decode() or "closed")
-except OSError as error:
-    print(type(error).__name__)
-"""
-
-
-@contextmanager
-def cluster_up(work, backend="netns"):
-    with ExitStack() as stack:
-        stack.enter_context(pytest.MonkeyPatch.context()).setenv("CHAOS_CACHE", str(work / "cache"))
-        hosts = stack.enter_context(hosts_up(make(backend), RUN, SPECS, work))
-        nodes = {}
-        for spec in SPECS:
-            info = NodeInfo(name=spec.name, role=spec.role, address=hosts[spec.name].address)
-            launch = Launch(
-                argv=("python3", "-I", "-S", "server.py"),
-                env={},
-                files={"server.py": SERVER},
-                ready_pattern="^serving$",
-                logs=(process.STDOUT,),
-                data=(),
-            )
-            nodes[spec.name] = Node(info, hosts[spec.name], launch)
-            process.start(nodes[spec.name], RUN)
-        deadline = Deadline("the test's nodes", 30)
-        for node in nodes.values():
-            process.await_ready(node, deadline)
-        yield Cluster(RUN, nodes, KINDS, subjects_of(SPECS)), hosts["client"]
 
 
 @pytest.fixture(scope="module", params=BACKENDS)
@@ -107,93 +36,12 @@ def healthy(up):
     cluster, client = up
     yield cluster, client
     for node in cluster.nodes.values():
-        assert packet_filter.listed(node.host) == ()
+        assert packet_filter.own_lines(node.host) == ()
         seen = process.state(node)
         assert seen.alive
         assert not seen.stopped
         assert interface.is_up(node.host)
-    assert packet_filter.listed(client) == ()
-
-
-def all_ask(pairs):
-    """(source host, node) → what it gets, all at the same time."""
-    with ThreadPoolExecutor(32) as pool:
-        return list(pool.map(lambda pair: ask(*pair), pairs))
-
-
-def ask(source, node):
-    """What a client on ``source`` gets from the node's port: 'here' if it serves."""
-    return source.run("python3", "-I", "-S", "-c", ASK, node.host.address, timeout_s=20).text
-
-
-class Run:
-    """A nemesis in a thread."""
-
-    def __init__(self, up, tmp_path, nemesis, duration_s, leadership=lambda: LEADERS, rows=1):
-        self.cluster, self.client = up
-        self.path = tmp_path / "run.events"
-        self.log = EventLog(self.path)
-        self.stop = threading.Event()
-        plan = nemesis
-        if isinstance(nemesis, str):
-            plan = make_plan(
-                nemesis,
-                KINDS,
-                SPECS,
-                interval_s=0.2,
-                duration_s=duration_s,
-                time_limit_s=rows * (duration_s + 0.2),
-                seed=7,
-                fault_nodes=("b3", "c2") if "fixed-" in nemesis else (),
-                subjects=subjects_of(SPECS),
-            )
-        self.nemesis = Nemesis(plan, self.cluster, leadership, self.log, now_ns(), self.client)
-        self.thread = threading.Thread(target=self.nemesis.run, args=(self.stop,))
-
-    def __enter__(self):
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self.stop.set()
-        self.thread.join(120)
-        self.nemesis.heal_all()
-        self.log.close()
-        assert not self.thread.is_alive()
-
-    def events(self):
-        return [event for event in read_events(self.path) if isinstance(event, Fault)]
-
-    def await_stage(self, stage):
-        deadline = Deadline(f"stage {stage}", 60)
-        while True:
-            found = [event for event in self.events() if event.stage == stage]
-            if found:
-                return found[-1]
-            deadline.check(str(self.events()))
-            threading.Event().wait(0.02)
-
-    def finish(self):
-        self.thread.join(120)
-        assert not self.thread.is_alive()
-        return self.events()
-
-
-def in_force(run):
-    """Wait until the fault is proven; returns its event."""
-    event = run.await_stage("active")
-    assert event.evidence.proven, event
-    return event
-
-
-def healed(run):
-    """End the fault early; returns the last event."""
-    run.stop.set()
-    events = run.finish()
-    assert [event.stage for event in events] == ["inject", "active", "heal", "healed"], events
-    assert events[-1].evidence.proven, events[-1]
-    assert run.nemesis.unhealed() == ()
-    return events[-1]
+    assert packet_filter.own_lines(client) == ()
 
 
 def test_kill_is_gone_until_the_end_and_serves_again(healthy, tmp_path):
@@ -280,7 +128,7 @@ def test_a_link_that_somebody_puts_up_again_did_not_last(healthy, tmp_path):
     cluster, _ = healthy
     with Run(healthy, tmp_path, "leader-disconnect", 6) as run:
         in_force(run)
-        interface.up(cluster.nodes["b2"].host)
+        interface.put_up(cluster.nodes["b2"].host)
         events = run.finish()
     assert [event.stage for event in events] == ["inject", "active", "heal", "broke", "healed"]
     assert events[3].note == "did not last: NOT: b2 is on the network"
@@ -314,163 +162,6 @@ def test_suspend_stops_every_thread_and_the_port_still_connects(healthy, tmp_pat
     for name, node in cluster.nodes.items():
         assert process.state(node) == before[name]
         assert ask(client, node) == "here"
-
-
-@pytest.mark.parametrize(
-    ("nemesis", "sides"),
-    [
-        ("leader-partition", ({"b2"}, {"b1", "b3", "c1", "c2", "c3"})),
-        ("leader-partition@broker", ({"b2"}, {"b1", "b3"})),
-        ("leader-partition@controller", ({"c1"}, {"c2", "c3"})),
-        ("random-partition", None),
-    ],
-)
-def test_partition_cuts_exactly_the_links_it_names(healthy, tmp_path, nemesis, sides):
-    cluster, client = healthy
-    with Run(healthy, tmp_path, nemesis, 600) as run:
-        event = in_force(run)
-        scope = {"b1", "b2", "b3", "c1", "c2", "c3"}
-        one, other = sides or (set(event.targets), scope - set(event.targets))
-        assert set(event.targets) == one
-        cut = 2 * len(one) * len(other)
-        assert event.evidence.summary.startswith(f"{cut} of {cut} links across the cut dropped all 20 probes, ")
-        nodes = cluster.nodes.values()
-        pairs = [(a, b) for a in nodes for b in nodes if a.name != b.name]
-        got = all_ask((a.host, b) for a, b in pairs)
-        for (a, b), answer in zip(pairs, got, strict=True):
-            apart = (a.name in one and b.name in other) or (a.name in other and b.name in one)
-            assert answer == ("TimeoutError" if apart else "here"), (a.name, b.name)
-        assert all_ask((client, node) for node in nodes) == ["here"] * 7
-        rules = {name: len(packet_filter.counters(node.host, RUN)) for name, node in cluster.nodes.items()}
-        assert {name: count for name, count in rules.items() if count} == {
-            **dict.fromkeys(one, len(other)),
-            **dict.fromkeys(other, len(one)),
-        }
-        last = healed(run)
-    assert "no rule left" in last.evidence.summary
-    assert last.evidence.summary.startswith("56 of 56 links passed all 20 probes")
-
-
-def apart_in(nemesis, targets):
-    """The directed links that a shape of cut drops, by its definition, of the six nodes and these targets."""
-    scope = {"b1", "b2", "b3", "c1", "c2", "c3"}
-    everything = {(a, b) for a in scope for b in scope if a != b}
-    place = {name: targets.index(name) for name in targets}
-    match nemesis:
-        case "all-partition":
-            return everything
-        case "one-way-partition" | "leader-partition-in":
-            return {(a, b) for a, b in everything if b in targets and a not in targets}
-        case "leader-partition-out" | "fixed-partition-out":
-            return {(a, b) for a, b in everything if a in targets and b not in targets}
-        case "bridge":
-            return {(a, b) for a, b in everything if (place[a] - 3) * (place[b] - 3) < 0}
-        case "partition-majorities-ring":  # four of six are a majority: two neighbours on either side
-            return {(a, b) for a, b in everything if abs(place[a] - place[b]) == 3}
-    raise AssertionError(nemesis)
-
-
-HEAR = """
-import socket, sys
-with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as port:
-    port.bind(("", 7001))
-    port.settimeout(4)
-    try:
-        print(port.recv(16).decode())
-    except TimeoutError:
-        print("silence")
-"""
-SAY = """
-import socket, sys, time
-with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as port:
-    for _ in range(30):
-        port.sendto(b"heard", (sys.argv[1], 7001))
-        time.sleep(0.1)
-"""
-
-
-def hears(listener, speaker):
-    """What a node hears of another by datagrams that need no answer."""
-    with ThreadPoolExecutor(2) as pool:
-        heard = pool.submit(lambda: listener.host.run("python3", "-I", "-S", "-c", HEAR, timeout_s=20).text)
-        speaker.host.run("python3", "-I", "-S", "-c", SAY, listener.host.address, timeout_s=20)
-        return heard.result()
-
-
-@pytest.mark.parametrize(
-    "nemesis",
-    [
-        "all-partition",
-        "one-way-partition",
-        "leader-partition-in",
-        "leader-partition-out",
-        "fixed-partition-out",
-        "bridge",
-        "partition-majorities-ring",
-    ],
-)
-def test_each_shape_of_cut_drops_the_directions_it_names_and_no_other(healthy, tmp_path, nemesis):
-    cluster, _ = healthy
-    with Run(healthy, tmp_path, nemesis, 600) as run:
-        event = in_force(run)
-        cut = apart_in(nemesis, event.targets)
-        received = event.evidence.details["received"]
-        assert {tuple(link.split(">")) for link, count in received.items() if count == 0} == cut
-        assert all(count in (0, 20) for count in received.values())
-        assert {
-            (a, b)
-            for b, node in cluster.nodes.items()
-            for a, other in cluster.nodes.items()
-            if any(counter.rule.address == other.host.address for counter in packet_filter.counters(node.host, RUN))
-        } == cut, "rules stand at the receiving end of each direction and nowhere else"
-        if nemesis == "leader-partition-out":
-            assert hears(cluster.nodes["b1"], cluster.nodes["b2"]) == "silence"
-            assert hears(cluster.nodes["b2"], cluster.nodes["b1"]) == "heard"
-        last = healed(run)
-    assert last.evidence.summary.startswith("56 of 56 links passed all 20 probes")
-
-
-def test_loss_drops_its_share_each_way_and_nothing_elsewhere(healthy, tmp_path):
-    cluster, _ = healthy
-    with Run(healthy, tmp_path, "random-loss", 600) as run:
-        event = in_force(run)
-        received = event.evidence.details["received"]
-        scope = {"b1", "b2", "b3", "c1", "c2", "c3"}
-        links = {(a, b) for a in {*scope, "n1", "client"} for b in {*scope, "n1", "client"} if a != b}
-        for a, b in links:
-            hit = {a, b} <= scope and bool({a, b} & set(event.targets))
-            assert received[f"{a}>{b}"] < 100 if hit else received[f"{a}>{b}"] == 200
-        shares = {
-            counter.rule.probability
-            for node in cluster.nodes.values()
-            for counter in packet_filter.counters(node.host, RUN)
-        }
-        assert [round(share, 6) for share in shares] == [0.8]
-        healed(run)
-
-
-def test_faults_at_once_on_the_same_nodes_are_each_proven_and_healed(healthy, tmp_path):
-    """A cut, loss on the same links and more, a killed and a suspended node among them, ending one after the other."""
-    cluster, _ = healthy
-    steps = (
-        Step(nemesis="leader-partition@broker", at=0.2, duration=14),
-        Step(nemesis="all-loss@broker", at=0.4, duration=24),
-        Step(nemesis="leader-kill@broker", at=2, duration=10),
-        Step(nemesis="leader-suspend@controller", at=3, duration=20),
-        Step(nemesis="leader-disconnect@controller", at=27, duration=9),
-    )
-    plan = plan_steps(Steps(steps=steps), KINDS, SPECS, time_limit_s=60, seed=7, subjects=subjects_of(SPECS))
-    with Run(healthy, tmp_path, plan, 0) as run:
-        events = run.finish()
-    for row in plan:
-        own = [event for event in events if event.id == row.row]
-        assert [event.stage for event in own] == ["inject", "active", "heal", "healed"], own
-        assert all(event.evidence.proven for event in own if event.evidence), own
-        assert own[2].evidence is not None, "looked at again at its end"
-    by_time = sorted(events, key=lambda event: event.time_ns)
-    assert [event.id for event in by_time if event.stage == "inject"] == [1, 2, 3, 4, 5]
-    assert run.nemesis.unhealed() == ()
-    assert all(packet_filter.listed(node.host) == () for node in cluster.nodes.values())
 
 
 def test_the_window_is_looked_at_again_at_its_end(healthy, tmp_path):

@@ -24,16 +24,16 @@ def test_a_cut_stops_exactly_its_direction(sandbox):
 def test_rules_are_replaced_whole_and_clear_restores(sandbox):
     up = sandbox("b1", "b2", "b3")
     hosts = up.hosts
-    empty = packet_filter.listed(hosts["b1"])
+    empty = packet_filter.own_lines(hosts["b1"])
     for _ in range(2):
         packet_filter.apply(hosts["b1"], up.run_id, [Rule(hosts["b2"].address)])
     packet_filter.apply(hosts["b1"], up.run_id, [Rule(hosts["b3"].address)])
     assert probe_matrix.measure(up.nodes(), 10).silent() == {("b3", "b1")}
-    jumps = [line for line in packet_filter.listed(hosts["b1"]) if " -j CHAOS-" in line]
+    jumps = [line for line in packet_filter.own_lines(hosts["b1"]) if " -j CHAOS-" in line]
     assert len(jumps) == 2
     for _ in range(2):
         packet_filter.clear(hosts["b1"], up.run_id)
-    assert packet_filter.listed(hosts["b1"]) == empty == ()
+    assert packet_filter.own_lines(hosts["b1"]) == empty == ()
     assert packet_filter.counters(hosts["b1"], up.run_id) == ()
     seen = probe_matrix.measure(up.nodes(), 10)
     assert seen.complete() == seen.received.keys()
@@ -51,7 +51,7 @@ def test_rules_of_others_and_of_other_runs_stay(sandbox):
     assert "-A INPUT -s 198.19.0.1/32 -j DROP" in left
     assert "198.19.0.2" in left
     assert up.hosts["b2"].address not in left
-    assert len(packet_filter.listed(host)) == 4  # the other run's chain, its rule and its two jumps
+    assert len(packet_filter.own_lines(host)) == 4  # the other run's chain, its rule and its two jumps
 
 
 def test_loss_is_the_share_that_was_asked_for(sandbox):
@@ -109,4 +109,4 @@ def test_a_packet_filter_that_refuses_is_an_error_with_its_words(sandbox):
     up = sandbox("b1")
     with pytest.raises(DeployError, match=r"^b1: packet filter rules of CHAOS-.*: exit 2: .*not-an-address.*$"):
         packet_filter.apply(up.hosts["b1"], up.run_id, [Rule("not-an-address")])
-    assert all("DROP" not in line for line in packet_filter.listed(up.hosts["b1"]))
+    assert all("DROP" not in line for line in packet_filter.own_lines(up.hosts["b1"]))

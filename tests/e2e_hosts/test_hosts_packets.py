@@ -119,7 +119,7 @@ def late(heard):
 
 def as_before(cluster):
     for node in cluster.nodes.values():
-        assert packet_filter.listed(node.host) == ()
+        assert packet_filter.own_lines(node.host) == ()
         assert node.host.run("sh", "-c", ALIVE, "sh", node.host.home, timeout_s=20).text == ""
     hosts = cluster.nodes["b1"].host, cluster.nodes["b2"].host
     assert stream(*hosts, 300)["heard"] == list(range(300))

@@ -100,7 +100,7 @@ def running(tmp_path_factory):
 
 
 def test_the_jars_are_what_was_fetched():
-    assert maven.damaged(RocketMQ().fetch(print)) == []
+    assert maven.damaged_files(RocketMQ().fetch(print)) == []
 
 
 def test_every_node_is_observed(running):

@@ -86,7 +86,7 @@ def test_no_partition_cuts_the_harness_off(lab):
     assert counted.keys() == {host.address for host in hosts.values() if host.name != "b1"}
     for name in nodes:
         packet_filter.clear(hosts[name], "run-1")
-        assert packet_filter.listed(hosts[name]) == ()
+        assert packet_filter.own_lines(hosts[name]) == ()
     assert probe_matrix.measure(hosts, 5).complete() == seen.received.keys()
 
 
@@ -94,11 +94,11 @@ def test_rules_to_which_somebody_removes_the_jump_are_seen_to_be_out_of_force(la
     hosts = lab().up()
     one, link = hosts["b1"], ("b2", "b1")
     packet_filter.apply(one, "run-1", [Rule(hosts["b2"].address)])
-    assert packet_filter.held(one, "run-1").astray == {}
+    assert packet_filter.read_held(one, "run-1").astray == {}
     assert probe_matrix.measure(hosts, 5, [link]).received[link] == 0
     one.run(packet_filter.variant(one), "-F", "INPUT", timeout_s=20).check()
     assert probe_matrix.measure(hosts, 5, [link]).received[link] == 5
-    assert packet_filter.held(one, "run-1").astray == {"INPUT": "nothing in INPUT leads to them"}
+    assert packet_filter.read_held(one, "run-1").astray == {"INPUT": "nothing in INPUT leads to them"}
     packet_filter.clear(one, "run-1")
 
 
@@ -157,7 +157,7 @@ def test_a_watchdog_that_is_killed_is_started_again_and_said(lab):
     backend = made.backends[-1]
     said: list[str] = []
     until(lambda: said.extend(n.text for n in backend.notes()) or any("started again" in t for t in said), "it", 20)
-    assert "DROP" in " ".join(packet_filter.listed(hosts["b1"])), "the harness lives, so nothing is healed"
+    assert "DROP" in " ".join(packet_filter.own_lines(hosts["b1"])), "the harness lives, so nothing is healed"
 
 
 def test_a_machine_that_dies_is_named_and_the_others_live(lab):

@@ -22,7 +22,7 @@ from cluster.agent import linux
 from cluster.cleanup import run_records
 from cluster.cleanup.leftover import Leftover
 from cluster.hosts.agent_host import ROOT
-from cluster.hosts.docker.engine import OWNER, RUN, Engine, connect, orphaned
+from cluster.hosts.docker.engine import OWNER, RUN, Engine, connect, is_orphaned
 
 _TIMEOUT_S: Final = 20
 _REMOVED_WITHIN_S: Final = 60.0
@@ -35,7 +35,7 @@ Kind = Literal["container", "network", "volume"]
 
 def leftovers(engine: Engine) -> list[Leftover]:
     """Everything of dead runs: containers first, for they hold the rest."""
-    return list(_labelled(engine, orphaned))
+    return list(_labelled(engine, is_orphaned))
 
 
 def present() -> Engine | None:

@@ -1,9 +1,9 @@
 """The Docker engine of this machine: found, spoken to, and its words turned into lines for people.
 
-Containers share files and namespaces with the harness, so the engine must be on this machine and reached through a
-Unix socket: the one of ``DOCKER_HOST``, of docker's current context, the usual one, or the rootless one of this user.
-Everything that is made carries three labels, from which the dead can be told (``labels``, ``orphaned``). The module
-refuses to make or remove anything.
+Containers share files and namespaces with the harness, so the engine must be on this machine and reached through a Unix
+socket: the one of ``DOCKER_HOST``, of docker's current context, the usual one, or the rootless one of this user.
+Everything that is made carries three labels, from which the dead can be told (``labels``, ``is_orphaned``). Does not
+make or remove anything.
 """
 
 import os
@@ -39,12 +39,12 @@ def labels(run_id: str) -> dict[str, str]:
     return {RUN: run_id, OWNER: run_records.marker(run_id)[run_records.OWNER], BOOT: boot_id()}
 
 
-def orphaned(marks: Mapping[str, str]) -> bool:
+def is_orphaned(marks: Mapping[str, str]) -> bool:
     """Whether what carries these labels belongs to a harness that is dead: another boot's, or ended in this one."""
     if RUN not in marks or OWNER not in marks:
         return False
     known = {run_records.RUN: marks[RUN], run_records.OWNER: marks[OWNER]}
-    return marks.get(BOOT) != boot_id() or run_records.orphaned(known)
+    return marks.get(BOOT) != boot_id() or run_records.is_orphaned(known)
 
 
 class Engine:

@@ -74,7 +74,7 @@ def find(engine: Engine, reference: str) -> dict[str, Any] | None:
     return None
 
 
-def made(engine: Engine) -> list[str]:
+def image_names(engine: Engine) -> list[str]:
     """The names of the images for hosts that the engine has."""
     with engine.doing("listing images"):
         return sorted(tag for image in engine.api.images(REPOSITORY) for tag in image.get("RepoTags") or ())

@@ -1,9 +1,9 @@
 """One kept SSH connection to one machine, and commands over it.
 
-Each command has a channel of its own, started by ``cluster/agent/ssh_exec.py`` on the other side, so that its output
-is told apart from what a login shell prints and its end from that of daemons it left behind. A deadline covers
-the wait for a free channel too; a connection that broke is made anew, which has a deadline of its own. The
-module refuses to repeat a command by itself: whether one that was cut off took effect, nobody knows.
+Each command has a channel of its own, started by ``cluster/agent/ssh_exec.py`` on the other side, so that its output is
+told apart from what a login shell prints and its end from that of daemons it left behind. A deadline covers the wait
+for a free channel too; a connection that broke is made anew, which has a deadline of its own. Does not repeat a command
+by itself: whether one that was cut off took effect is not known.
 """
 
 import contextlib

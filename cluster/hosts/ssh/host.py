@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from cluster.host import Capability, Completed, ControlLink, Machine
-from cluster.hosts.file_copy import COPY_TIMEOUT_S, GET, MISSING, PUT, whole
+from cluster.hosts.file_copy import COPY_TIMEOUT_S, GET, MISSING, PUT, atomic_file
 from cluster.hosts.ssh.connection import Connection
 from cluster.hosts.ssh.streams import Bounded
 
@@ -66,7 +66,7 @@ class SshHost:
 
     def get(self, source: str, target: Path) -> None:
         """See ``Host.get``."""
-        with whole(target) as file:
+        with atomic_file(target) as file:
             done = self.take(("sh", "-c", GET, "sh", source), file.write)
             if done.returncode == MISSING:
                 raise FileNotFoundError(f"{self.name}:{source}")

@@ -158,14 +158,14 @@ class Authenticator:
                 fcntl.flock(file, fcntl.LOCK_EX)
                 file.seek(0)
                 lines = file.read().splitlines(keepends=True)
-                if key.get_base64() in revoked(lines):
+                if key.get_base64() in revoked_keys(lines):
                     raise UsageError(f"{who}: its host key {key.fingerprint} is revoked in {self.known_hosts}")
                 if line not in lines:
                     file.write(line if not lines or lines[-1].endswith("\n") else "\n" + line)
         self._say(f"learned the host key of {who}: {key.fingerprint}, now in {self.known_hosts}")
 
 
-def revoked(lines: Iterable[str]) -> set[str]:
+def revoked_keys(lines: Iterable[str]) -> set[str]:
     """Pure: the keys, in base64, that a known_hosts file withdraws from everybody."""
     fields = [line.split() for line in lines if line.startswith("@revoked")]
     return {words[3] for words in fields if len(words) > 3}  # noqa: PLR2004 - marker, names, type, key
@@ -174,7 +174,7 @@ def revoked(lines: Iterable[str]) -> set[str]:
 def add_known(keys: paramiko.HostKeys, text: str) -> None:
     """What a known_hosts file says, but for keys that it revokes; lines that nobody understands say nothing."""
     lines = text.splitlines()
-    withdrawn = revoked(lines)
+    withdrawn = revoked_keys(lines)
     for line in lines:
         if not line.strip() or line.lstrip()[0] in "#@":
             continue

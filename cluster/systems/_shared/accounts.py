@@ -14,7 +14,7 @@ def balance(numbers: tuple[int, ...]) -> int:
     return numbers[0] if numbers else OPENING
 
 
-def moved(asked: Transfer, held: Mapping[int, tuple[int, ...]]) -> dict[int, int]:
+def balances_after(asked: Transfer, held: Mapping[int, tuple[int, ...]]) -> dict[int, int]:
     """Both accounts as they are after a transfer. Pure.
 
     Args:

@@ -41,7 +41,7 @@ class Package(NamedTuple):
         return self.version.rpartition(":")[2]
 
 
-def unpacked(package: Package, say: Callable[[str], None], environment: Mapping[str, str] | None = None) -> Path:
+def unpack_package(package: Package, say: Callable[[str], None], environment: Mapping[str, str] | None = None) -> Path:
     """The folder of the package's programs; makes it if it is not there.
 
     Args:

@@ -17,7 +17,7 @@ Say = Callable[[str], None]
 
 
 @contextmanager
-def locked(path: Path, name: str, timeout_s: float, say: Say) -> Iterator[None]:
+def cache_lock(path: Path, name: str, timeout_s: float, say: Say) -> Iterator[None]:
     """Hold the lock of a program in the cache while inside; wait while another run has it.
 
     Args:
@@ -45,7 +45,7 @@ def locked(path: Path, name: str, timeout_s: float, say: Say) -> Iterator[None]:
         yield
 
 
-def watched(
+def run_watched(
     argv: Sequence[str],
     log: Path,
     deadline: Deadline,

@@ -22,7 +22,7 @@ from chaos.core.clock import Deadline
 from chaos.core.errors import CapabilityError, DeployError
 from cluster.needs import Need
 from cluster.systems._shared.cache import cache_root
-from cluster.systems._shared.fetching import Say, locked, watched
+from cluster.systems._shared.fetching import Say, cache_lock, run_watched
 
 BUILD_TIMEOUT_S: Final = 1800.0
 _ASK_TIMEOUT_S: Final = 120.0
@@ -65,7 +65,7 @@ class _Source(msgspec.Struct, frozen=True):
     error: str = msgspec.field(name="Error", default="")
 
 
-def built(wanted: GoProgram, say: Say, environment: Mapping[str, str] | None = None) -> Path:
+def build_program(wanted: GoProgram, say: Say, environment: Mapping[str, str] | None = None) -> Path:
     """The folder of the programs; builds them if it is not there.
 
     Args:
@@ -87,7 +87,7 @@ def built(wanted: GoProgram, say: Say, environment: Mapping[str, str] | None = N
         raise CapabilityError(f"{wanted.name} is built by go: {missing}; {GO_HELP}")
     try:
         root.mkdir(parents=True, exist_ok=True)
-        with locked(root / f"{folder.name}.lock", wanted.name, BUILD_TIMEOUT_S, say):
+        with cache_lock(root / f"{folder.name}.lock", wanted.name, BUILD_TIMEOUT_S, say):
             if folder.is_dir():
                 return folder
             for left in root.glob(f"{folder.name}.partial-*"):  # of runs that were cut off: we hold the lock
@@ -240,7 +240,7 @@ class _Build:
         self._run(["go", "-C", str(self._work), *words], lambda printed: f"{self._wanted.name}: {_how_far(printed)}")
 
     def _run(self, argv: Sequence[str], progress: Callable[[bytes], str]) -> None:
-        code = watched(argv, self._log, self._deadline, self._environment, progress, self._say)
+        code = run_watched(argv, self._log, self._deadline, self._environment, progress, self._say)
         if code != 0:
             last = _last_line(self._log.read_bytes())
             raise DeployError(f"{self._wanted.name} cannot be built (exit {code}): {last}; all of it is in {self._log}")

@@ -19,7 +19,7 @@ from chaos.core.clock import Deadline
 from chaos.core.errors import CapabilityError, DeployError
 from cluster.needs import Need
 from cluster.systems._shared.cache import cache_root
-from cluster.systems._shared.fetching import Say, locked, watched
+from cluster.systems._shared.fetching import Say, cache_lock, run_watched
 
 FETCH_TIMEOUT_S: Final = 1200.0
 _MANIFEST: Final = "manifest.json"
@@ -96,7 +96,7 @@ def fetch(wanted: Distribution, say: Say, environment: Mapping[str, str] | None 
         return folder
     _need(wanted, "mvn", "maven", environment)
     root.mkdir(parents=True, exist_ok=True)
-    with locked(root / f"{folder.name}.lock", wanted.name, FETCH_TIMEOUT_S, say):
+    with cache_lock(root / f"{folder.name}.lock", wanted.name, FETCH_TIMEOUT_S, say):
         if is_complete(folder):
             return folder
         for left in root.glob(f"{folder.name}.partial-*"):  # of runs that were cut off: we hold the lock
@@ -141,7 +141,7 @@ def is_complete(folder: Path) -> bool:
     return found == {path: fact.size_bytes for path, fact in manifest.files.items()}
 
 
-def damaged(folder: Path) -> list[str]:
+def damaged_files(folder: Path) -> list[str]:
     """Thorough: the files whose SHA-256 is not the manifest's, and those missing or unknown, sorted."""
     manifest = _manifest(folder)
     known = {} if manifest is None else {path: fact.sha256 for path, fact in manifest.files.items()}
@@ -200,5 +200,5 @@ def _maven(wanted: Distribution, pom: Path, target: Path, log: Path, say: Say, e
     def progress(printed: bytes) -> str:
         return f"{wanted.name}: {printed.count(b'Downloaded from')} files so far"
 
-    if (code := watched(argv, log, deadline, environment, progress, say)) != 0:
+    if (code := run_watched(argv, log, deadline, environment, progress, say)) != 0:
         raise DeployError(f"Maven could not fetch {wanted.name} (exit {code}); its output is in {log}")

@@ -7,7 +7,7 @@ import msgspec
 from chaos.core.runinfo import Promises
 
 
-def least(all_of: Iterable[Promises]) -> Promises:
+def weakest_promises(all_of: Iterable[Promises]) -> Promises:
     """What holds whichever of several makes the promise: the fewest excuses, the longest times, the lowest minimum."""
     first, *others = all_of
     for other in others:

@@ -6,7 +6,7 @@ import msgspec
 
 from chaos.core.client import Definite, Indefinite
 from cluster.systems.dledger.launch import PORT
-from cluster.systems.dledger.outcomes import of_append, refused
+from cluster.systems.dledger.outcomes import definite_of, of_append
 from cluster.systems.dledger.settings import GROUP
 from cluster.systems.rocketmq.connection import Link
 
@@ -83,7 +83,7 @@ class Ledger:
         """
         answer = await self._link.request(GET, {}, deadline_ns, self._request(beginIndex=index))
         if answer.code != SUCCESS:
-            raise refused(answer.code, remoting=True)
+            raise definite_of(answer.code, remoting=True)
         try:
             got = _decoded(answer.body, Got)
         except msgspec.DecodeError as error:
@@ -91,7 +91,7 @@ class Ledger:
         if got.code == OUT_OF_RANGE:
             return None
         if got.code != SUCCESS:
-            raise refused(got.code)
+            raise definite_of(got.code)
         if not got.entries or got.entries[0].index != index:
             raise Definite(f"malformed answer: no entry {index}")
         return got.entries[0]

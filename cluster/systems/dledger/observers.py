@@ -89,7 +89,7 @@ class Observers:
         heard = {name: state for name, state in zip(self.by_name, states, strict=True) if state is not None}
         if not heard:
             return None
-        leader = leading(heard)
+        leader = leader_of(heard)
         return route_over([(leader, self.by_name)])
 
     async def _heard(self, name: str, deadline_ns: int) -> State | None:
@@ -104,7 +104,7 @@ class Observers:
             observer.close()
 
 
-def leading(heard: Mapping[str, State]) -> str | None:
+def leader_of(heard: Mapping[str, State]) -> str | None:
     """Who leads in the newest term, of those that say that they do. Pure."""
     leaders = [(state.term, name) for name, state in heard.items() if state.role == LEADS]
     return max(leaders, default=(0, None))[1]

@@ -58,7 +58,7 @@ def of_append(code: int, *, remoting: bool = False) -> Definite | Indefinite:
     return Definite(row.error) if row.type is Type.FAIL else Indefinite(row.error)
 
 
-def refused(code: int, *, remoting: bool = False) -> Definite:
+def definite_of(code: int, *, remoting: bool = False) -> Definite:
     """What an error makes of a read."""
     row = _ROWS.get((code, remoting))
     return Definite(f"code {code}" if row is None else row.error)

@@ -6,9 +6,9 @@ second request leaves, whatever happens changes nothing. A read of all accounts 
 
 from chaos.core.op import Invocation
 from chaos.models.transactions.bank import ACCOUNTS, Balances, F
-from cluster.systems._shared.accounts import balance, moved
+from cluster.systems._shared.accounts import balance, balances_after
 from cluster.systems.etcd.gateway import Gateway
-from cluster.systems.etcd.transactions import decided, held_at_once, put, unchanged
+from cluster.systems.etcd.transactions import held_at_once, put, run_transaction, unchanged_since
 
 
 class Accounts:
@@ -35,7 +35,7 @@ class Accounts:
         numbers = {account: one for account, (one, _) in held.items()}
         if op.f is F.READ:
             return Balances([balance(numbers[account]) for account in accounts])
-        puts = [put(keys[account], left) for account, left in moved(op.argument, numbers).items()]
-        compare = [unchanged(keys[account], revision) for account, (_, revision) in held.items()]
-        await decided(gateway, {"compare": compare, "success": puts}, deadline_ns, write=True)
+        puts = [put(keys[account], left) for account, left in balances_after(op.argument, numbers).items()]
+        compare = [unchanged_since(keys[account], revision) for account, (_, revision) in held.items()]
+        await run_transaction(gateway, {"compare": compare, "success": puts}, deadline_ns, write=True)
         return None

@@ -14,7 +14,7 @@ from chaos.core.events import Claim, Note, Observation
 from chaos.core.runinfo import NodeInfo, Promises, Subject
 from cluster.leaders import not_ready
 from cluster.system import ClusterView, Confirmed, Probe, Removal
-from cluster.systems._shared.weakest_promise import least
+from cluster.systems._shared.weakest_promise import weakest_promises
 from cluster.systems.etcd.gateway import Gateway
 from cluster.systems.etcd.launch import LEARNER
 from cluster.systems.etcd.members import Members, Raft
@@ -137,4 +137,4 @@ def _promised(shown: Mapping[str, Mapping[str, str]], in_effect: Mapping[str, Ma
     """What holds of members of somebody else's cluster; how soon is known only where each shows its timeout."""
     if not all("election-timeout" in flags for flags in shown.values()):
         return Promises(not_taken=("to serve again in time (not every command line shows election-timeout)",))
-    return least(promises(flags) for flags in in_effect.values())
+    return weakest_promises(promises(flags) for flags in in_effect.values())

@@ -111,8 +111,8 @@ class Etcd:
         if self._build is not None:
             return self._build
         if self._release >= programs.FIRST_MODULE:
-            return gomodules.built(programs.of_modules(self.version, gofail=self._gofail), say)
-        return debian.unpacked(PACKAGE, say)
+            return gomodules.build_program(programs.of_modules(self.version, gofail=self._gofail), say)
+        return debian.unpack_package(PACKAGE, say)
 
     def needs(self) -> Need:
         """Debian's package, or the tools that fetch it; of a later version what builds it."""

@@ -74,9 +74,9 @@ class Transactions:
         before = {key: numbers for key, (numbers, _) in held.items()}
         seen, after = outcome_of(op.argument.micros, before, lists=True)
         if op.f in CHANGES:
-            compare = [unchanged(self._key(op, key), revision) for key, (_, revision) in held.items()]
+            compare = [unchanged_since(self._key(op, key), revision) for key, (_, revision) in held.items()]
             puts = [put(self._key(op, key), " ".join(map(str, numbers))) for key, numbers in after.items()]
-            await decided(gateway, {"compare": compare, "success": puts}, deadline_ns, write=True)
+            await run_transaction(gateway, {"compare": compare, "success": puts}, deadline_ns, write=True)
         return seen
 
     async def _held(self, gateway: Gateway, op: Invocation, deadline_ns: int) -> Held:
@@ -88,7 +88,7 @@ class Transactions:
         """Every micro-operation is one of etcd's transaction, which does them in their order."""
         micros, write = op.argument.micros, op.f in CHANGES
         asked = [
-            ranged(self._key(op, one.key), serializable=self._serializable)
+            range_request(self._key(op, one.key), serializable=self._serializable)
             if one.do is Do.READ
             else put(self._key(op, one.key), one.value)
             for one in micros
@@ -97,7 +97,7 @@ class Transactions:
             then = self._newest - self._look_back
             asked.append({"request_range": {"key": self._key(op, micros[0].key), "revision": then}})
         try:
-            answer = await decided(gateway, {"success": asked}, deadline_ns, write=write)
+            answer = await run_transaction(gateway, {"success": asked}, deadline_ns, write=write)
         except Definite:
             if looks_back:
                 self._looks_back_from = self._newest + self._look_back
@@ -114,7 +114,7 @@ class Transactions:
         return f"{self._prefix}/{'lists' if op.f in OF_LISTS else 'cells'}/{op.key}/{key}".encode()
 
 
-def ranged(key: bytes, *, serializable: bool) -> dict[str, Any]:
+def range_request(key: bytes, *, serializable: bool) -> dict[str, Any]:
     """An operation of a transaction: read a key. Pure."""
     return {"request_range": {"key": key, "serializable": serializable}}
 
@@ -124,7 +124,7 @@ def put(key: bytes, value: object) -> dict[str, Any]:
     return {"request_put": {"key": key, "value": str(value).encode()}}
 
 
-def unchanged(key: bytes, revision: int) -> dict[str, Any]:
+def unchanged_since(key: bytes, revision: int) -> dict[str, Any]:
     """A comparison: a key was written last at this revision, 0 for never. Pure."""
     return {"key": key, "target": "MOD", "result": "EQUAL", "mod_revision": revision}
 
@@ -141,16 +141,16 @@ async def held_at_once(gateway: Gateway, keys: Mapping[int, bytes], deadline_ns:
     Raises:
         Definite: there was no answer, or one that cannot be read.
     """
-    ranges = [ranged(key, serializable=serializable) for key in keys.values()]
+    ranges = [range_request(key, serializable=serializable) for key in keys.values()]
     try:
-        answer = await decided(gateway, {"success": ranges}, deadline_ns, write=False)
+        answer = await run_transaction(gateway, {"success": ranges}, deadline_ns, write=False)
         pairs = [_pair(one) for one in answer.responses]
         return {key: (_numbers(one), one.mod_revision) for key, one in zip(keys, pairs, strict=True)}
     except (Indefinite, ValueError) as error:
         raise Definite(f"not read: {error}") from None
 
 
-async def decided(gateway: Gateway, body: dict[str, Any], deadline_ns: int, *, write: bool) -> Decided:
+async def run_transaction(gateway: Gateway, body: dict[str, Any], deadline_ns: int, *, write: bool) -> Decided:
     """The answer to a transaction. Raises Definite if its comparison does not hold."""
     answer = await gateway.call(_TXN, body, Decided, deadline_ns, write=write)
     if not answer.succeeded:

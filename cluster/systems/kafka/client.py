@@ -189,7 +189,7 @@ class KafkaClient(RoutedClient[Broker]):
             wait_ms=wait_ms,
             most_bytes=most_bytes,
         )
-        answer = requests.pulled(await way.ask(request, deadline_ns))
+        answer = requests.read_pulled(await way.ask(request, deadline_ns))
         if answer.error:
             raise Definite(outcomes.name_of(answer.error))
         found = batches(answer.data, offset)
@@ -221,7 +221,7 @@ def note_stored(reader: Reader, received: Received) -> None:
         Definite: it was certainly not appended. Indefinite: nobody knows.
     """
     try:
-        answer = requests.stored(reader)
+        answer = requests.read_stored(reader)
     except Malformed as error:
         raise Indefinite(f"malformed answer: {error}") from None
     received.result = Placed(None if answer.offset < 0 else answer.offset)

@@ -87,7 +87,7 @@ class Group:
         request = requests.commit_offset(self._name, topic, key, offset, member=place.name, generation=place.generation)
         reader = await way.ask(request, deadline_ns)
         try:
-            error = requests.committed(reader)
+            error = requests.read_committed(reader)
         except Malformed as problem:
             raise Indefinite(f"malformed answer: {problem}") from None
         if error:
@@ -112,7 +112,7 @@ class Group:
         try:
             node = await self.coordinator(deadline_ns)
             reader = await self._source.brokers[node].way("group").ask(requests.delete_group(self._name), deadline_ns)
-            error = requests.deleted(reader)
+            error = requests.read_deleted(reader)
         except (Definite, Indefinite, Malformed) as problem:
             return f"group: {problem}"
         return None if error in (0, _NOT_FOUND) else f"group: {outcomes.name_of(error)}"

@@ -49,7 +49,7 @@ def join(group: str, topic: str, name: str) -> Request:
     return Request(11, 5, head + text("consumer") + protocols)
 
 
-def joined(reader: Reader) -> Joined:
+def read_joined(reader: Reader) -> Joined:
     """What a join came to; of one without a name only the name that it is to have."""
     reader.int32()
     error, generation = reader.int16(), reader.int32()
@@ -138,9 +138,9 @@ class Member:
         """Join, and hear of one's partitions. Raises Definite, Indefinite or Malformed."""
         way, name = coordinator.way("member"), self._place.name
         self._place = NOBODY
-        found = joined(await way.ask(join(self._group, self._topic, name), deadline_ns))
+        found = read_joined(await way.ask(join(self._group, self._topic, name), deadline_ns))
         if found.error == outcomes.MEMBER_ID_REQUIRED:
-            found = joined(await way.ask(join(self._group, self._topic, found.place.name), deadline_ns))
+            found = read_joined(await way.ask(join(self._group, self._topic, found.place.name), deadline_ns))
         if found.error:
             raise Definite(f"no place in the group: {outcomes.name_of(found.error)}")
         own = shares(found.names, self._partitions)

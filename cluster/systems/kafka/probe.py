@@ -15,7 +15,7 @@ from chaos.core.runinfo import NodeInfo, Promises
 from cluster.leaders import not_ready
 from cluster.system import ClusterView, Confirmed, Probe, Removal
 from cluster.systems._shared.link import Malformed
-from cluster.systems._shared.weakest_promise import least
+from cluster.systems._shared.weakest_promise import weakest_promises
 from cluster.systems.kafka import launch, outcomes, requests, settings_proof
 from cluster.systems.kafka import settings as settings_of
 from cluster.systems.kafka.group import Group
@@ -81,7 +81,7 @@ class KafkaProbe(Probe):
         """Ask a broker to create the topic; why there is none."""
         try:
             answer = await self._source.brokers[name].way("prepare").ask(request, ns_from_now(_CONFIG_S))
-            error, message = requests.created(answer)
+            error, message = requests.read_created(answer)
         except (Definite, Indefinite, Malformed) as problem:
             return str(problem)
         return None if error in (0, outcomes.TOPIC_EXISTS) else f"{outcomes.name_of(error)}: {message}"
@@ -95,7 +95,7 @@ class KafkaProbe(Probe):
         shown: dict[str, dict[str, str | None]] = {}
         for name in self._source.brokers:
             own = await self._shown(
-                name, settings_proof.OF_BROKER, str(number_of(name)), [*settings_proof.wanted(self._view)]
+                name, settings_proof.OF_BROKER, str(number_of(name)), [*settings_proof.required_lines(self._view)]
             )
             topic = {}
             if self._prepared:
@@ -110,13 +110,13 @@ class KafkaProbe(Probe):
             raise DeployError(f"settings are not in effect: {wrong[0]}{more}; see nodes/*/server.properties")
         text = f"{len(wanted)} settings proven to be in effect on {len(shown)} brokers"
         note = Note(time_ns=now_ns(), name="settings-in-effect", text=text)
-        alike = settings_proof.alike(shown)
+        alike = settings_proof.common_settings(shown)
         return Confirmed(notes=(note,), settings=alike, promises=None if asked is None else self._promised(shown))
 
     def _promised(self, shown: Mapping[str, Mapping[str, str | None]]) -> Promises:
         """What holds by what every single broker of somebody else's cluster shows."""
         each = ({**self._view.settings, **{k: v for k, v in one.items() if v is not None}} for one in shown.values())
-        return least(settings_of.promises(one) for one in each)
+        return weakest_promises(settings_of.promises(one) for one in each)
 
     async def _shown(
         self, name: str, kind: int, resource: str, keys: "list[str] | tuple[str, ...]"
@@ -200,7 +200,7 @@ class KafkaProbe(Probe):
         why = "nobody was asked"
         for name, broker in self._source.brokers.items():
             try:
-                error = requests.deleted(await broker.way("prepare").ask(request, ns_from_now(_CONFIG_S)))
+                error = requests.read_deleted(await broker.way("prepare").ask(request, ns_from_now(_CONFIG_S)))
             except (Definite, Indefinite, Malformed) as problem:
                 why = f"{name}: {problem}"
                 continue

@@ -80,7 +80,7 @@ def create_topic(
     return Request(19, 4, array([one]) + int32(timeout_ms) + int8(0))
 
 
-def created(reader: Reader) -> tuple[int, str]:
+def read_created(reader: Reader) -> tuple[int, str]:
     """The error of the one topic that was to be created, and what the broker says of it."""
     reader.int32()
     return _only(reader.array(lambda: (reader.text(), (reader.int16(), reader.text()))))
@@ -91,7 +91,7 @@ def delete_topic(topic: str, timeout_ms: int) -> Request:
     return Request(20, 3, array([text(topic)]) + int32(timeout_ms))
 
 
-def deleted(reader: Reader) -> int:
+def read_deleted(reader: Reader) -> int:
     """The error of the one topic or group that was to be deleted."""
     reader.int32()
     return _only(reader.array(lambda: (reader.text(), reader.int16())))
@@ -112,7 +112,7 @@ def produce(
     return Request(0, 7, text(transaction) + int16(acks) + int32(timeout_ms) + array([one]))
 
 
-def stored(reader: Reader) -> Stored:
+def read_stored(reader: Reader) -> Stored:
     """What became of the one message that was sent."""
 
     def partition() -> tuple[int, Stored]:
@@ -155,7 +155,7 @@ def fetch(
     return Request(1, 11, head + array([text(topic) + array([one])]) + array([]) + text(""))
 
 
-def pulled(reader: Reader) -> Pulled:
+def read_pulled(reader: Reader) -> Pulled:
     """What a fetch of one partition returned."""
     reader.int32()
     error = reader.int16()
@@ -295,7 +295,7 @@ def commit_offset(
     return Request(8, 7, head + array([text(topic) + array([one])]))
 
 
-def committed(reader: Reader) -> int:
+def read_committed(reader: Reader) -> int:
     """The error of the one partition whose offset was committed."""
     reader.int32()
     return _only(_only_topic(reader, lambda: (reader.int32(), reader.int16())))
@@ -331,7 +331,7 @@ def add_partition(transaction: str, producer: Producer, topic: str, partition: i
     return Request(24, 2, who + array([text(topic) + array([int32(partition)])]))
 
 
-def added(reader: Reader) -> tuple[int, None]:
+def read_added(reader: Reader) -> tuple[int, None]:
     """The error of the one partition that was added."""
     reader.int32()
     return _only(_only_topic(reader, lambda: (reader.int32(), reader.int16()))), None
@@ -342,7 +342,7 @@ def end_transaction(transaction: str, producer: Producer, *, commit: bool) -> Re
     return Request(26, 2, text(transaction) + int64(producer.number) + int16(producer.epoch) + int8(int(commit)))
 
 
-def ended(reader: Reader) -> tuple[int, None]:
+def read_ended(reader: Reader) -> tuple[int, None]:
     """The error of a transaction's end."""
     reader.int32()
     return reader.int16(), None

@@ -19,7 +19,7 @@ Shown = Mapping[str, Mapping[str, str | None]]
 """Broker → setting by its full name → what it shows, None where it hides the value."""
 
 
-def wanted(view: ClusterView) -> dict[str, str]:
+def required_lines(view: ClusterView) -> dict[str, str]:
     """The lines of server.properties that every broker must show."""
     return settings_of.lines(view.settings)
 
@@ -32,7 +32,7 @@ def by_setting(broker: Mapping[str, str | None], topic: Mapping[str, str | None]
 
 def wanted_settings(view: ClusterView, shown: Shown) -> dict[str, str]:
     """What brokers must show, by full name; of the topic only where they were asked for it."""
-    own = {PREFIX + key: value for key, value in wanted(view).items()}
+    own = {PREFIX + key: value for key, value in required_lines(view).items()}
     asked = {name for one in shown.values() for name in one}
     topic = {_TOPIC + key: value for key, value in settings_of.of_topic(view.settings).items()}
     return {**own, **{name: value for name, value in topic.items() if name in asked}}
@@ -48,7 +48,7 @@ def differences(shown: Shown, want: Mapping[str, str]) -> list[str]:
     ]
 
 
-def alike(shown: Shown) -> dict[str, str]:
+def common_settings(shown: Shown) -> dict[str, str]:
     """The settings that all brokers show, with the same value."""
     common = set.intersection(*({(k, v) for k, v in one.items() if v is not None} for one in shown.values()))
     return {name: value for name, value in common if value is not None and name.startswith(PREFIX)}

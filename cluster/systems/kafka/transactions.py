@@ -101,7 +101,7 @@ class Transactions:
         try:
             name = self._free.popleft() if self._free else await self._new(deadline_ns)
             request = requests.add_partition(name.text, name.producer, self._topic, key)
-            await _ask(self._way(name), request, requests.added, deadline_ns)
+            await _ask(self._way(name), request, requests.read_added, deadline_ns)
         except (Definite, Indefinite) as problem:
             raise Definite(f"no transaction: {problem}") from None
         return name
@@ -128,7 +128,7 @@ class Transactions:
 
     async def _end(self, name: Name, deadline_ns: int, *, commit: bool) -> None:
         request = requests.end_transaction(name.text, name.producer, commit=commit)
-        await _ask(self._way(name), request, requests.ended, deadline_ns)
+        await _ask(self._way(name), request, requests.read_ended, deadline_ns)
 
     async def _taken_over(self, name: Name, deadline_ns: int) -> None:
         """Let another producer take the name over, and the first try to commit.

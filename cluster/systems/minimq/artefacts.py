@@ -2,8 +2,8 @@
 
 They lie in a folder of their own, and nodes run from it alone: a change of the source tree changes no cluster that
 runs, and a start reads few files. The folder is named by the digest of its content and is complete or absent: it is
-filled under another name and one rename makes it visible, so two at once both end with a whole one. The module
-refuses to fetch anything.
+filled under another name and one rename makes it visible, so two at once both end with a whole one. Does not fetch
+anything.
 """
 
 import ast

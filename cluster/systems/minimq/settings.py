@@ -207,7 +207,7 @@ def in_effect(role: str, told: Settings) -> dict[str, str]:
     }
 
 
-def normal(settings: Mapping[str, str]) -> dict[str, str]:
+def in_words_of_effect(settings: Mapping[str, str]) -> dict[str, str]:
     """Resolved settings of brokers and controllers in the words of ``in_effect``."""
     bug, share = settings["bug"], float(settings["bugShare"])
     segment = {"segment_bytes": int(settings["broker.segmentBytes"])}

@@ -11,7 +11,7 @@ import msgspec
 from chaos.core.errors import DeployError
 from chaos.core.name_lists import join_names
 from chaos.core.runinfo import Promises
-from cluster.systems._shared.weakest_promise import least
+from cluster.systems._shared.weakest_promise import weakest_promises
 from cluster.systems.minimq import promises
 from cluster.systems.minimq import settings as keys
 
@@ -38,7 +38,7 @@ def differences(shown: Shown, wanted: Mapping[str, str]) -> list[str]:
     ]
 
 
-def alike(shown: Shown) -> dict[str, str]:
+def common_settings(shown: Shown) -> dict[str, str]:
     """The settings that have one value on all nodes that told any."""
     values: dict[str, set[str]] = {}
     for said in shown.values():
@@ -47,7 +47,7 @@ def alike(shown: Shown) -> dict[str, str]:
     return {name: next(iter(found)) for name, found in values.items() if len(found) == 1}
 
 
-def promised(shown: Shown, settings: Mapping[str, str]) -> Promises:
+def promises_shown(shown: Shown, settings: Mapping[str, str]) -> Promises:
     """What may be promised of a cluster that was there already: by the node that promises least.
 
     ``settings``: the run's, for what is the clients' own.
@@ -57,14 +57,14 @@ def promised(shown: Shown, settings: Mapping[str, str]) -> Promises:
     if silent:
         of_settings = (NO_MINIMUM, NO_RECOVERY, NO_PROGRESS)
         return Promises(replicas_read=True, not_taken=tuple(f"{what} ({silent[0]})" for what in of_settings))
-    made = least(
+    made = weakest_promises(
         promises.of({**settings, **one, **other})
         for one in told
         if _MINIMUM in one
         for other in told
         if _MINIMUM not in other
     )
-    usual = keys.normal(keys.resolve({}))
+    usual = keys.in_words_of_effect(keys.resolve({}))
     timers = {(name, said[name]) for said in told for name in _MEASURED_WITH if name in said}
     others = sorted(f"{name}={value}" for name, value in timers if value != usual[name])
     if not others:
@@ -73,7 +73,9 @@ def promised(shown: Shown, settings: Mapping[str, str]) -> Promises:
     return msgspec.structs.replace(made, progress_margin_s=0.0, not_taken=(f"{NO_PROGRESS} ({why})",))
 
 
-def concluded(shown: Shown, settings: Mapping[str, str], asked: Collection[str] | None) -> tuple[str, Promises | None]:
+def effects_note(
+    shown: Shown, settings: Mapping[str, str], asked: Collection[str] | None
+) -> tuple[str, Promises | None]:
     """The text of the note, and the promises on a cluster that was there already.
 
     Args:
@@ -88,7 +90,9 @@ def concluded(shown: Shown, settings: Mapping[str, str], asked: Collection[str] 
     if asked is None and silent:
         node, why = next(iter(silent.items()))
         raise DeployError(f"{node} does not say its settings in effect: {why}")
-    wanted = {name: value for name, value in keys.normal(settings).items() if asked is None or name in asked}
+    wanted = {
+        name: value for name, value in keys.in_words_of_effect(settings).items() if asked is None or name in asked
+    }
     wrong = differences(shown, wanted)
     if wrong:
         more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
@@ -98,8 +102,8 @@ def concluded(shown: Shown, settings: Mapping[str, str], asked: Collection[str] 
     text = f"{proven} settings proven to be in effect on {len(told)} nodes"
     if asked is None:
         return text, None
-    made = promised(shown, settings)
-    one = alike(shown)
+    made = promises_shown(shown, settings)
+    one = common_settings(shown)
     apart = sorted({name for said in told.values() for name in said} - one.keys())
     text += "; promises are made by what the nodes say"
     text += f"; not alike on all nodes: {', '.join(apart)}" if apart else ""

@@ -16,7 +16,7 @@ from chaos.core.events import Claim, Note, Observation
 from chaos.core.runinfo import NodeInfo
 from cluster.leaders import not_ready
 from cluster.system import ClusterView, Confirmed, Probe, Removal
-from cluster.systems._shared.weakest_promise import least
+from cluster.systems._shared.weakest_promise import weakest_promises
 from cluster.systems.nats import streams
 from cluster.systems.nats.jetstream import NO_STREAM, ApiRefused, Info, JetStream
 from cluster.systems.nats.servers import JetStreamState, Servers
@@ -89,7 +89,7 @@ class NatsProbe(Probe):
         for name, settings in shown.items():
             for key, found in settings.items():
                 wanted = self._view.settings[key]
-                if not alike(key, found, wanted) and (asked is None or key in asked):
+                if not is_same_value(key, found, wanted) and (asked is None or key in asked):
                     raise DeployError(f"settings are not in effect: {name}: {key} is {found} instead of {wanted}")
         proven = {key for settings in shown.values() for key in settings}
         which = ", ".join(sorted({version for version, _ in said.values()}))
@@ -98,7 +98,7 @@ class NatsProbe(Probe):
         if asked is None:
             return Confirmed(notes=notes, settings={key: self._view.settings[key] for key in proven})
         together = set.intersection(*(set(settings.items()) for settings in shown.values()))
-        promised = least(promises({**self._view.settings, **settings}) for settings in shown.values())
+        promised = weakest_promises(promises({**self._view.settings, **settings}) for settings in shown.values())
         return Confirmed(notes=notes, settings=dict(together), promises=promised)
 
     async def _shown(self, name: str) -> tuple[str, dict[str, str]]:
@@ -196,6 +196,6 @@ def sync_of(config: Mapping[str, Any]) -> str:
     return f"{int(config.get('sync_interval', 0)) // 1_000_000}ms"
 
 
-def alike(key: str, found: str, wanted: str) -> bool:
+def is_same_value(key: str, found: str, wanted: str) -> bool:
     """Pure: whether two values of a setting mean the same."""
     return found == wanted or (key == SYNC and 0 < sync_interval_ns(found) == sync_interval_ns(wanted))

@@ -151,7 +151,7 @@ def headers_of(data: bytes) -> tuple[int | None, dict[str, str]]:
     return (int(status[0]) if status and status[0].isdecimal() else None), headers
 
 
-def published(subject: str, reply: str, body: bytes, headers: Mapping[str, str]) -> bytes:
+def publish_frame(subject: str, reply: str, body: bytes, headers: Mapping[str, str]) -> bytes:
     """A message on the wire. Pure.
 
     Raises:
@@ -191,7 +191,7 @@ class Requests:
         if request.renamed:  # outside of the inbox, so that it does not come twice; the subscription ends with it
             reply, name = f"{self._inbox}-{number}", number + _FIRST_OWN
             own = f"SUB {reply} {name}\r\nUNSUB {name} 1\r\n".encode()
-        sent = own + published(request.subject, reply, request.body, request.headers)
+        sent = own + publish_frame(request.subject, reply, request.body, request.headers)
         pings, self._pings = self._pings, 0
         return b"PONG\r\n" * pings + sent
 

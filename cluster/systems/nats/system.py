@@ -85,8 +85,8 @@ class Nats:
         if self._build is not None:
             return self._build
         if self.version != PACKAGE.version:
-            return gomodules.built(programs.of_modules(self.version), say)
-        return debian.unpacked(PACKAGE, say)
+            return gomodules.build_program(programs.of_modules(self.version), say)
+        return debian.unpack_package(PACKAGE, say)
 
     def needs(self) -> Need:
         """Debian's package, or the tools that fetch it; of another version what builds it."""

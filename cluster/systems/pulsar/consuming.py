@@ -15,7 +15,7 @@ from chaos.core.clock import NS_PER_S, now_ns
 from cluster.systems._shared.link import NO_ANSWER
 from cluster.systems.pulsar import wire
 from cluster.systems.pulsar.positions import MessageId
-from cluster.systems.pulsar.session import Session, certain
+from cluster.systems.pulsar.session import Session, parse_or_definite
 from cluster.systems.pulsar.settings import BROKER_PORT, KEEP_ALIVE_S, SUBSCRIPTION, full_name
 from cluster.systems.pulsar.web import Web
 
@@ -75,14 +75,14 @@ class Consumer:
         command = await self._session.heard((wire.MESSAGE,), deadline_ns)
         if command is None:
             return None
-        where, body = certain(partial(wire.message_in, command))
-        return Delivered(where, body, certain(partial(wire.redeliveries_in, command)) > 0)
+        where, body = parse_or_definite(partial(wire.message_in, command))
+        return Delivered(where, body, parse_or_definite(partial(wire.redeliveries_in, command)) > 0)
 
     async def settle(self, where: MessageId, deadline_ns: int) -> None:
         """Acknowledge a message. Raises Indefinite: the broker does not say that it has heard of it."""
         try:
             answer = await self._session.ask(wire.acknowledge(where), wire.ACK_RESPONSE, deadline_ns)
-            refusal = certain(partial(wire.error_in, answer))
+            refusal = parse_or_definite(partial(wire.error_in, answer))
         except Definite as error:
             raise Indefinite(f"acknowledgement: {error}") from None
         if refusal is not None:

@@ -105,7 +105,7 @@ class PulsarProbe(Probe):
         """
         proven = set()
         for node in self._view.nodes:
-            wanted = settings_of.shown(self._view.settings, node.role)
+            wanted = settings_of.lines_shown(self._view.settings, node.role)
             try:
                 shown = await self._shown(node, ns_from_now(_CONFIG_S))
             except (Definite, Indefinite) as error:

@@ -13,7 +13,7 @@ from chaos.core.client import Definite
 from cluster.systems._shared.link import NO_ANSWER
 from cluster.systems.pulsar import wire
 from cluster.systems.pulsar.positions import MessageId
-from cluster.systems.pulsar.session import Session, certain
+from cluster.systems.pulsar.session import Session, parse_or_definite
 from cluster.systems.pulsar.settings import BROKER_PORT, full_name
 
 PERMITS: Final = 500
@@ -54,7 +54,7 @@ class Reader:
     async def last(self) -> MessageId:
         """The last message of the topic, of entry -1 if there is none."""
         answer = await self._session.ask(wire.last_id(), wire.LAST_ID_RESPONSE, self._deadline_ns)
-        return certain(partial(wire.id_in, answer.fields, 1))
+        return parse_or_definite(partial(wire.id_in, answer.fields, 1))
 
     async def messages(self, most: int, note: Callable[[MessageId, bytes], bool]) -> None:
         """Hand messages to ``note`` as they come, at most so many, until it returns True."""
@@ -69,5 +69,5 @@ class Reader:
             if command is None:
                 raise Definite(NO_ANSWER)
             left, permits = left - 1, permits - 1
-            if note(*certain(partial(wire.message_in, command))):
+            if note(*parse_or_definite(partial(wire.message_in, command))):
                 return

@@ -65,7 +65,7 @@ class Session:
     def tell(self, request: Request) -> None:
         """Write a request."""
         self._number += 1
-        self._out.write(wire.encoded(self._number, request))
+        self._out.write(wire.encode_request(self._number, request))
 
     async def heard(self, kinds: Collection[int], deadline_ns: int) -> Command | None:
         """The next command of some kinds, None if there is none in time; others are passed over, but for errors."""
@@ -81,7 +81,7 @@ class Session:
                     if not data:
                         raise Definite("connection closed by the server")
                     self._data += data
-                    self._waiting += certain(partial(wire.commands_in, self._data))
+                    self._waiting += parse_or_definite(partial(wire.commands_in, self._data))
         except TimeoutError:
             return None
         except OSError:
@@ -89,18 +89,18 @@ class Session:
 
     def _pass_over(self, command: Command) -> None:
         """Answer whether we are still there. Raises Definite for an error."""
-        refusal = certain(partial(wire.error_in, command))
+        refusal = parse_or_definite(partial(wire.error_in, command))
         if refusal is not None:
             raise Definite(refusal.text)
         if command.kind == wire.PING:
-            self._out.write(wire.encoded(0, wire.STILL_HERE))
+            self._out.write(wire.encode_request(0, wire.STILL_HERE))
 
     def close(self) -> None:
         """Drop the connection; safe to call twice."""
         self._out.transport.abort()
 
 
-def certain(parse: Callable[[], FoundT]) -> FoundT:
+def parse_or_definite(parse: Callable[[], FoundT]) -> FoundT:
     """What bytes say. Raises Definite: they say nothing."""
     try:
         return parse()

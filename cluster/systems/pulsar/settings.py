@@ -207,7 +207,7 @@ def lines(settings: Mapping[str, str], role: str) -> dict[str, str]:
     return out
 
 
-def shown(settings: Mapping[str, str], role: str) -> dict[str, str]:
+def lines_shown(settings: Mapping[str, str], role: str) -> dict[str, str]:
     """The lines whose values in effect a node of a role shows."""
     found = lines(settings, role)
     if role == METADATA:

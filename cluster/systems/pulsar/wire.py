@@ -156,7 +156,7 @@ def flow(permits: int) -> Request:
     return Request(FLOW, ((1, _ONLY), (2, permits)))
 
 
-def encoded(number: int, request: Request) -> bytes:
+def encode_request(number: int, request: Request) -> bytes:
     """The frame of a request under a number."""
     own = message([*request.fields, *([(_ASKED[request.kind], number)] if request.kind in _ASKED else [])])
     command = message([(1, request.kind), (request.kind, own)])
@@ -235,8 +235,8 @@ class Wire:
             self._hello = number
         if request.sequence >= 0:
             self._sequences = {request.sequence: number}
-            return encoded(request.sequence, request)
-        return encoded(number, request)
+            return encode_request(request.sequence, request)
+        return encode_request(number, request)
 
     def feed(self, data: bytes) -> list[tuple[int, Command]]:
         """The answers that are whole now. Raises Malformed."""

@@ -51,7 +51,7 @@ class RabbitMQ:
 
     def fetch(self, say: Callable[[str], None]) -> Path:
         """The folder with the server and its Erlang, out of Debian's packages."""
-        return debian.unpacked(PACKAGE, say)
+        return debian.unpack_package(PACKAGE, say)
 
     def needs(self) -> Need:
         """Debian's packages, or the tools that fetch them."""

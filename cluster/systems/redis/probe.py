@@ -15,7 +15,7 @@ from chaos.core.events import Claim, Note, Observation
 from chaos.core.runinfo import NodeInfo, Subject
 from cluster.leaders import not_ready
 from cluster.system import ClusterView, Confirmed, Probe, Removal
-from cluster.systems._shared.weakest_promise import least
+from cluster.systems._shared.weakest_promise import weakest_promises
 from cluster.systems.redis import slots
 from cluster.systems.redis.launch import MASTER, WATCHER
 from cluster.systems.redis.servers import Servers, fields, groups_of, info
@@ -54,7 +54,7 @@ class RedisProbe(Probe):
         note = Note(time_ns=now_ns(), name="settings-in-effect", text=text)
         if asked is None:
             return Confirmed(notes=(note,), settings=alike)
-        promised = least(promises({**self._view.settings, **said}) for said in shown.values())
+        promised = weakest_promises(promises({**self._view.settings, **said}) for said in shown.values())
         return Confirmed(notes=(note,), settings=alike, promises=promised)
 
     async def _shown(self, node: NodeInfo) -> dict[str, str]:

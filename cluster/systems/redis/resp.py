@@ -40,25 +40,25 @@ class Resp:
     def encode(self, number: int, request: Commands) -> bytes:
         """The commands; so many replies are the next ones."""
         self._number, self._wanted = number, len(request)
-        return b"".join(map(encoded, request))
+        return b"".join(map(encode_command, request))
 
     def feed(self, data: bytes) -> list[tuple[int, list[Reply]]]:
         """The replies to all commands if they are whole now."""
         self._data += data
-        replies = decoded(bytes(self._data), self._wanted)
+        replies = decode_replies(bytes(self._data), self._wanted)
         if replies is None:
             return []
         self._data.clear()
         return [(self._number, replies)]
 
 
-def encoded(command: tuple[str | int, ...]) -> bytes:
+def encode_command(command: tuple[str | int, ...]) -> bytes:
     """A command on the wire. Pure."""
     words = [str(word).encode() for word in command]
     return b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in words)
 
 
-def decoded(data: bytes, wanted: int) -> list[Reply] | None:
+def decode_replies(data: bytes, wanted: int) -> list[Reply] | None:
     """So many replies; None if they are not whole. Pure.
 
     Raises:

@@ -91,7 +91,7 @@ class Redis:
 
     def fetch(self, say: Callable[[str], None]) -> Path:
         """The folder that holds ``redis-server``, out of Debian's packages."""
-        return debian.unpacked(PACKAGE, say)
+        return debian.unpack_package(PACKAGE, say)
 
     def needs(self) -> Need:
         """Debian's packages, or the tools that fetch them."""

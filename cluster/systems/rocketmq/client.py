@@ -21,7 +21,7 @@ from cluster.systems.rocketmq.connection import Link
 from cluster.systems.rocketmq.consumers import GROUP_OPERATIONS
 from cluster.systems.rocketmq.leadership_claim import LeadershipClaim, fetch_claim
 from cluster.systems.rocketmq.names import names_of
-from cluster.systems.rocketmq.outcomes import of_send, said
+from cluster.systems.rocketmq.outcomes import describe_answer, of_send
 from cluster.systems.rocketmq.pops import Pops
 from cluster.systems.rocketmq.producer import Producer
 from cluster.systems.rocketmq.protocol import (
@@ -72,7 +72,7 @@ class RocketMQClient(RoutedClient[Link]):
 
     def _asked(self, node: str, question: Answer) -> None:
         """A broker wants to know something."""
-        self._producer.asked(node, question)
+        self._producer.answer_question(node, question)
 
     async def _perform(self, op: Invocation, node: str, deadline_ns: int, received: Received) -> None:
         try:
@@ -119,7 +119,7 @@ class RocketMQClient(RoutedClient[Link]):
             raise Definite("not master")
         stopped = await self._pages(op, node, deadline_ns, received)
         if stopped is not None:
-            raise Definite(f"read stopped below the maximum offset: {said(stopped.code, '')}")
+            raise Definite(f"read stopped below the maximum offset: {describe_answer(stopped.code, '')}")
         after = await self._standing(node, deadline_ns)
         if after.master != before.master or after.epoch != before.epoch:
             raise Definite("not master any more")
@@ -186,7 +186,9 @@ def parse_pull(answer: Answer, key: int, run: int, records: list[Record]) -> Pul
             ours = message.intact and message.queue == key
             records.append(Record(message.offset, payload.decode(message.body, key, run) if ours else None))
     if "nextBeginOffset" not in answer.fields:
-        raise Definite(of_send(answer.code, answer.remark).error or said(answer.code, "no offsets in the answer"))
+        raise Definite(
+            of_send(answer.code, answer.remark).error or describe_answer(answer.code, "no offsets in the answer")
+        )
     return Pulled(
         answer.code,
         int(answer.fields["nextBeginOffset"]),
@@ -203,5 +205,5 @@ async def offset_of(link: Link, request: Request, topic: str, key: int, deadline
     """
     answer = await link.request(request, {"topic": topic, "queueId": key}, deadline_ns)
     if answer.code != Code.SUCCESS or "offset" not in answer.fields:
-        raise Definite(said(answer.code, answer.remark))
+        raise Definite(describe_answer(answer.code, answer.remark))
     return int(answer.fields["offset"])

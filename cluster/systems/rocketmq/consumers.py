@@ -20,7 +20,7 @@ from chaos.models.log.words import F
 from cluster.systems.rocketmq.connection import Link
 from cluster.systems.rocketmq.leadership_claim import LeadershipClaim
 from cluster.systems.rocketmq.names import Names
-from cluster.systems.rocketmq.outcomes import said
+from cluster.systems.rocketmq.outcomes import describe_answer
 from cluster.systems.rocketmq.protocol import Code, Request
 
 REFUSED: Final = frozenset(
@@ -70,7 +70,7 @@ async def commit(
     fields = {"consumerGroup": names.group, "topic": names.topic, "queueId": op.key, "commitOffset": asked.offset}
     answer = await link.request(Request.UPDATE_CONSUMER_OFFSET, fields, deadline_ns)
     if answer.code != Code.SUCCESS:
-        raise (Definite if answer.code in REFUSED else Indefinite)(said(answer.code, answer.remark))
+        raise (Definite if answer.code in REFUSED else Indefinite)(describe_answer(answer.code, answer.remark))
     try:
         after = await ask(node, deadline_ns)
     except Definite as error:
@@ -79,7 +79,7 @@ async def commit(
         raise Indefinite("committed, and not master of the same epoch any more")
 
 
-async def committed(
+async def ask_committed(
     names: Names, ask: Ask, link: Link, op: Invocation, node: str, deadline_ns: int, received: Received
 ) -> None:
     """Where the group goes on; None where no broker was told."""
@@ -87,7 +87,7 @@ async def committed(
     fields = {"consumerGroup": names.group, "topic": names.topic, "queueId": op.key, "setZeroIfNotFound": False}
     answer = await link.request(Request.QUERY_CONSUMER_OFFSET, fields, deadline_ns)
     if answer.code not in (Code.SUCCESS, Code.QUERY_NOT_FOUND):
-        raise Definite(said(answer.code, answer.remark))
+        raise Definite(describe_answer(answer.code, answer.remark))
     offset = answer.fields.get("offset") if answer.code == Code.SUCCESS else None
     received.result = GoesOn(None if offset is None else int(offset))
     after = await ask(node, deadline_ns)
@@ -95,7 +95,7 @@ async def committed(
         raise Definite("not master of the same epoch any more")
 
 
-GROUP_OPERATIONS: Final[Mapping[Word, Perform]] = {F.COMMIT: commit, F.COMMITTED_READ: committed}
+GROUP_OPERATIONS: Final[Mapping[Word, Perform]] = {F.COMMIT: commit, F.COMMITTED_READ: ask_committed}
 
 
 async def require(
@@ -111,7 +111,7 @@ async def require(
             answer = await link.request(code, fields, ns_from_now(_ASK_S), body)
             if answer.code == Code.SUCCESS:
                 return
-            problem = said(answer.code, answer.remark)
+            problem = describe_answer(answer.code, answer.remark)
         except (Definite, Indefinite) as error:  # creating it twice is creating it once
             problem = str(error)
         if deadline.expired():
@@ -154,7 +154,7 @@ async def delete_routes(names: Names, link: Link, popped: range, deadline_ns: in
 async def _delete(link: Link, code: Request, fields: Mapping[str, object], deadline_ns: int) -> None:
     answer = await link.request(code, fields, deadline_ns)
     if answer.code != Code.SUCCESS:
-        raise Definite(said(answer.code, answer.remark))
+        raise Definite(describe_answer(answer.code, answer.remark))
 
 
 def topic_of(name: str, queues: int) -> dict[str, object]:

@@ -13,7 +13,7 @@ from chaos.core.runinfo import NodeInfo
 from cluster.system import ClusterView
 from cluster.systems.rocketmq import config, topology
 from cluster.systems.rocketmq.connection import Link
-from cluster.systems.rocketmq.outcomes import said
+from cluster.systems.rocketmq.outcomes import describe_answer
 from cluster.systems.rocketmq.protocol import Answer, ProtocolError, Request
 
 _TERM_BEFORE_ALL: Final = -2
@@ -53,7 +53,7 @@ def parse_leader(answer: Answer) -> str | None:
         ProtocolError: the answer does not parse.
     """
     if answer.code != _SUCCESS:
-        raise Definite(said(answer.code, answer.remark))
+        raise Definite(describe_answer(answer.code, answer.remark))
     try:
         return msgspec.json.decode(answer.body, type=_Base).leaderId or None
     except msgspec.DecodeError:
@@ -88,7 +88,7 @@ class Member:
         )
         return parse_term(await self._link.request(Request.DLEDGER_HEART_BEAT, {}, deadline_ns, body))
 
-    async def standing(self, deadline_ns: int) -> Standing:
+    async def leadership(self, deadline_ns: int) -> Standing:
         """Its leader and the term in which that holds: asked again until the term is the same before and after.
 
         Raises:

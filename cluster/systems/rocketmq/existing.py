@@ -14,7 +14,7 @@ from chaos.core.errors import DeployError
 from chaos.core.name_lists import join_names
 from chaos.core.runinfo import NodeInfo, Promises
 from cluster.system import ClusterView
-from cluster.systems._shared.weakest_promise import least
+from cluster.systems._shared.weakest_promise import weakest_promises
 from cluster.systems.rocketmq import config, defaults, promises, settings_proof, topology
 from cluster.systems.rocketmq import settings as keys
 from cluster.systems.rocketmq.settings_proof import Shown
@@ -66,7 +66,7 @@ def values_of(shown: AllShown) -> dict[str, dict[str, list[str]]]:
     return out
 
 
-def alike(shown: AllShown, view: ClusterView) -> dict[str, str]:
+def common_settings(shown: AllShown, view: ClusterView) -> dict[str, str]:
     """The settings of the run as they are in effect, those that are alike on all nodes."""
     values = values_of(shown)
     return {name: next(iter(values[name])) for name in view.settings if len(values.get(name, ())) == 1}
@@ -88,12 +88,12 @@ def _unmeasured(settings: Mapping[str, str], usual: Mapping[str, str]) -> list[s
     return [f"{name}={settings[name]}" for name in defaults.TIMERS if settings.get(name) != usual.get(name)]
 
 
-def promised(shown: AllShown, view: ClusterView) -> Promises:
+def promises_shown(shown: AllShown, view: ClusterView) -> Promises:
     """What may be promised of the cluster as its nodes show it."""
     every = list(_one_of_each(shown, view))
     usual = defaults.of(topology.of(view.settings))
     other = sorted({timer for settings in every for timer in _unmeasured(settings, usual)})
-    made = least(promises.of(settings) for settings in every)
+    made = weakest_promises(promises.of(settings) for settings in every)
     if not other or not made.progress_margin_s:
         return made
     more = f" and {len(other) - 1} more" if len(other) > 1 else ""
@@ -101,7 +101,7 @@ def promised(shown: AllShown, view: ClusterView) -> Promises:
     return msgspec.structs.replace(made, progress_margin_s=0.0, not_taken=(f"{NO_PROGRESS} ({why})",))
 
 
-def concluded(shown: AllShown, view: ClusterView, asked: Collection[str]) -> tuple[str, dict[str, object], Promises]:
+def effects_note(shown: AllShown, view: ClusterView, asked: Collection[str]) -> tuple[str, dict[str, object], Promises]:
     """The text and the data of the note, and the promises.
 
     Raises:
@@ -122,8 +122,10 @@ def concluded(shown: AllShown, view: ClusterView, asked: Collection[str]) -> tup
             f"settings are not in effect: {wrong[0]}{more}; with --reuse the harness configures nothing: set it on the "
             "cluster, or run with what is set there (--set)"
         )
-    found, made = alike(shown, view), promised(shown, view)
-    other = sorted(name for name, value in found.items() if not settings_proof.same(view.settings[name], value))
+    found, made = common_settings(shown, view), promises_shown(shown, view)
+    other = sorted(
+        name for name, value in found.items() if not settings_proof.is_same_value(view.settings[name], value)
+    )
     apart = sorted(name for name, values in values_of(shown).items() if name in view.settings and len(values) > 1)
     unasked = sorted(name for name in asked if name.startswith("jvm."))
     text = f"{proven} settings proven to be in effect on {len(shown)} nodes; promises are made by what the nodes say"

@@ -11,7 +11,7 @@ import msgspec
 from chaos.core.client import Definite
 from chaos.core.runinfo import NodeInfo
 from cluster.systems.rocketmq import config
-from cluster.systems.rocketmq.outcomes import said
+from cluster.systems.rocketmq.outcomes import describe_answer
 from cluster.systems.rocketmq.protocol import Answer, Code, ProtocolError
 
 
@@ -59,7 +59,7 @@ def parse_group(answer: Answer, names: Mapping[str, str]) -> Group:
         ProtocolError: the answer does not parse.
     """
     if answer.code != Code.SUCCESS:
-        raise Definite(said(answer.code, answer.remark))
+        raise Definite(describe_answer(answer.code, answer.remark))
     try:
         group = msgspec.json.decode(answer.body, type=_SyncStates).replicasInfoTable.get(config.GROUP)
     except msgspec.DecodeError:
@@ -81,7 +81,7 @@ def parse_connected(answer: Answer, brokers: tuple[NodeInfo, ...]) -> tuple[str,
         ProtocolError: the answer does not parse.
     """
     if answer.code != Code.SUCCESS:
-        raise Definite(said(answer.code, answer.remark))
+        raise Definite(describe_answer(answer.code, answer.remark))
     try:
         status = msgspec.json.decode(answer.body, type=_HaStatus)
     except msgspec.DecodeError:

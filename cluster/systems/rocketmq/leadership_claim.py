@@ -11,7 +11,7 @@ import msgspec
 from chaos.core.client import Definite
 from cluster.systems.rocketmq.connection import Link
 from cluster.systems.rocketmq.dledger import Member
-from cluster.systems.rocketmq.outcomes import said
+from cluster.systems.rocketmq.outcomes import describe_answer
 from cluster.systems.rocketmq.protocol import Answer, Code, ProtocolError, Request
 from cluster.systems.rocketmq.topology import Mode
 
@@ -50,7 +50,7 @@ def parse_epochs(answer: Answer) -> LeadershipClaim:
         ProtocolError: the answer does not parse.
     """
     if answer.code != Code.SUCCESS:
-        raise Definite(said(answer.code, answer.remark))
+        raise Definite(describe_answer(answer.code, answer.remark))
     try:
         cache = _decode_epochs(answer.body)
     except msgspec.DecodeError:
@@ -66,7 +66,7 @@ def parse_role(answer: Answer) -> bool:
         Definite: the broker refused.
     """
     if answer.code != Code.SUCCESS:
-        raise Definite(said(answer.code, answer.remark))
+        raise Definite(describe_answer(answer.code, answer.remark))
     return bool(answer.fields.get("masterAddress"))
 
 
@@ -87,5 +87,5 @@ async def fetch_claim(
     if mode == "master-slave":
         return LeadershipClaim(master, _FOR_EVER if master else None)
     assert member is not None, "mode dledger has a member for every broker"
-    leads = await member.standing(deadline_ns)
+    leads = await member.leadership(deadline_ns)
     return LeadershipClaim(master and leads.leader == name, leads.term, leads.leader)

@@ -123,7 +123,7 @@ def of_send(code: int, remark: str, mode: Mode = "controller") -> Outcome:
     for row, pattern in _COMPILED:
         if row.code == code and row.mode in (None, mode) and pattern.search(remark):
             return Outcome(row.type, row.error)
-    return Outcome(Type.INFO, said(code, remark))
+    return Outcome(Type.INFO, describe_answer(code, remark))
 
 
 def require_ok(outcome: Outcome) -> None:
@@ -138,7 +138,7 @@ def require_ok(outcome: Outcome) -> None:
         raise Indefinite(outcome.error)
 
 
-def said(code: int, remark: str) -> str:
+def describe_answer(code: int, remark: str) -> str:
     """An answer as one line to group by: the code's name and the remark without what varies."""
     name = Code(code).name if code in Code._value2member_map_ else f"code {code}"
     plain = re.sub(r"\d+", "N", " ".join(remark.split()).split(" See ")[0])[:_LIMIT]

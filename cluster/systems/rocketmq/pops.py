@@ -20,7 +20,7 @@ from cluster.systems.rocketmq import config
 from cluster.systems.rocketmq.connection import Link
 from cluster.systems.rocketmq.consumers import REFUSED, Ask, master_of
 from cluster.systems.rocketmq.names import Names
-from cluster.systems.rocketmq.outcomes import said
+from cluster.systems.rocketmq.outcomes import describe_answer
 from cluster.systems.rocketmq.protocol import Answer, Code, Message, ProtocolError, Request, decode_messages
 
 POP_MESSAGES: Final = 32
@@ -95,17 +95,17 @@ def parse_pop(
         ProtocolError: the answer does not parse from here on.
     """
     if answer.code in REFUSED:
-        raise Definite(said(answer.code, answer.remark))
+        raise Definite(describe_answer(answer.code, answer.remark))
     if answer.code == Code.SYSTEM_ERROR and "pop message is forbidden" in answer.remark:
-        raise Definite(said(answer.code, answer.remark))
+        raise Definite(describe_answer(answer.code, answer.remark))
     if answer.code in (Code.POLLING_TIMEOUT, Code.POLLING_FULL, Code.PULL_NOT_FOUND):
         if answer.fields.get("popTime", "0") == "0":
-            raise Definite(said(answer.code, answer.remark))
+            raise Definite(describe_answer(answer.code, answer.remark))
         if int(answer.fields.get("restNum", "0")) > 0:  # another pop has the queue locked
             raise Definite("nothing given, and something is there")
         return
     if answer.code != Code.SUCCESS:
-        raise Indefinite(said(answer.code, answer.remark))
+        raise Indefinite(describe_answer(answer.code, answer.remark))
     for message in decode_messages(answer.body):
         value = payload.decode(message.body, key, run) if message.intact else None
         place = -1
@@ -118,7 +118,7 @@ def parse_pop(
             yield value, receipt
 
 
-def extended(receipt: Receipt, answer: Answer) -> Receipt:
+def extend_receipt(receipt: Receipt, answer: Answer) -> Receipt:
     """The receipt of a message that is kept longer: the broker wrote a check point for it alone.
 
     Raises:
@@ -194,6 +194,6 @@ class Pops:
         code = Request.ACK_MESSAGE if op.f is F.ACK else Request.CHANGE_MESSAGE_INVISIBLETIME
         answer = await link.request(code, fields, deadline_ns)
         if answer.code != Code.SUCCESS:
-            raise (Definite if answer.code in REFUSED else Indefinite)(said(answer.code, answer.remark))
+            raise (Definite if answer.code in REFUSED else Indefinite)(describe_answer(answer.code, answer.remark))
         if op.f is F.EXTEND:
-            self._keep(op.key, about.value, extended(receipt, answer))
+            self._keep(op.key, about.value, extend_receipt(receipt, answer))

@@ -25,7 +25,7 @@ from cluster.systems.rocketmq.consumers import create_groups, delete_names, dele
 from cluster.systems.rocketmq.group import Group, parse_connected, parse_group
 from cluster.systems.rocketmq.leadership_claim import LeadershipClaim, fetch_claim
 from cluster.systems.rocketmq.names import names_of
-from cluster.systems.rocketmq.outcomes import said
+from cluster.systems.rocketmq.outcomes import describe_answer
 from cluster.systems.rocketmq.protocol import Answer, Code, ProtocolError, Request
 from cluster.systems.rocketmq.route import NameServer
 
@@ -123,10 +123,10 @@ class RocketMQProbe:
                     raise DeployError(f"{node.name} does not say its settings in effect: {error}") from None
         promises, settings, view = None, dict[str, str](), self._view
         if asked is None:
-            text, data = settings_proof.concluded(shown, view)
+            text, data = settings_proof.effects_note(shown, view)
         else:
-            text, data, promises = existing.concluded(shown, view, asked)
-            settings = existing.alike(shown, view)
+            text, data, promises = existing.effects_note(shown, view, asked)
+            settings = existing.common_settings(shown, view)
         note = Note(time_ns=now_ns(), name="settings-in-effect", text=text, data=data)
         return Confirmed(notes=(note,), settings=settings, promises=promises)
 
@@ -234,7 +234,7 @@ class RocketMQProbe:
     async def _observe_controller(self, node: NodeInfo, asked_ns: int, deadline_ns: int) -> Observation:
         metadata = await self._ask(node, Request.CONTROLLER_GET_METADATA_INFO, {}, deadline_ns)
         if metadata.code != Code.SUCCESS:
-            raise Definite(said(metadata.code, metadata.remark))
+            raise Definite(describe_answer(metadata.code, metadata.remark))
         leads = metadata.fields.get("isLeader") == "true"
         term, group, error = None, Group(), None
         try:

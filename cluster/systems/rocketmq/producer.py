@@ -22,7 +22,7 @@ from chaos.models.log.operations import Transact
 from chaos.models.log.transaction import AT_ONCE, COMMITTING, WHEN_ASKED, Decision
 from cluster.systems.rocketmq.connection import Link
 from cluster.systems.rocketmq.names import Names
-from cluster.systems.rocketmq.outcomes import of_send, require_ok, said
+from cluster.systems.rocketmq.outcomes import describe_answer, of_send, require_ok
 from cluster.systems.rocketmq.protocol import Answer, Code, ProtocolError, Request, decode_messages
 from cluster.systems.rocketmq.sending import request_fields
 from cluster.systems.rocketmq.topology import Mode
@@ -105,9 +105,9 @@ class Producer:
         except Definite as error:
             raise Indefinite(f"half message stored, then {error}") from None
         if answer.code != Code.SUCCESS:
-            raise Indefinite(f"half message stored, then {said(answer.code, '')}")
+            raise Indefinite(f"half message stored, then {describe_answer(answer.code, '')}")
 
-    def asked(self, node: str, question: Answer) -> None:
+    def answer_question(self, node: str, question: Answer) -> None:
         """Hear what a broker asks of its own; only questions about transactions are answered."""
         if question.code != Request.CHECK_TRANSACTION_STATE or len(self._answering) >= MOST_ANSWERS:
             return

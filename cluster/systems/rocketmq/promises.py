@@ -111,7 +111,7 @@ def of(settings: Mapping[str, str]) -> Promises:
     )
 
 
-def unsafe(settings: Mapping[str, str]) -> str | None:
+def unsafe_setting(settings: Mapping[str, str]) -> str | None:
     """The first setting that lets acknowledged messages be lost by design, or None.
 
     Replication that nobody waits for loses where somebody else can become master; a buffer outside the page cache

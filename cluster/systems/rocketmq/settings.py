@@ -126,7 +126,7 @@ def resolve(settings: Mapping[str, str]) -> dict[str, str]:
     given.update(exact)  # broker.KEY is more particular than KEY, in whatever order they came
     for name, value in given.items():
         _check(name, value)
-    resolved = {**topology.resolved(settings), **defaults.of(wanted), **given}
+    resolved = {**topology.resolve_cluster(settings), **defaults.of(wanted), **given}
     _check_together(resolved, wanted)
     on = resolved.setdefault("client.slaveReads", "off" if resolved["client.routing"] == "follow" else "on") == "on"
     # Stock is false, and a slave then refuses; nothing but the pull processor of 5.5.0 looks at it.

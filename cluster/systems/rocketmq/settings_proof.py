@@ -1,8 +1,8 @@
 """Settings proven to be in effect: what each node says its configuration is, against what it was started with.
 
 RocketMQ ignores a key that it does not know and a value that it cannot parse, without a word; and some switches it
-takes, shows, and does not act by. Pure: parsing, comparing, and the note that goes into the history. The module
-refuses to call a switch proven because a node shows it, where the node can be asked for its effect.
+takes, shows, and does not act by. Pure: parsing, comparing, and the note that goes into the history. Does not call a
+switch proven because a node shows it, where the node can be asked for its effect.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from chaos.core.runinfo import NodeInfo
 from cluster.system import ClusterView
 from cluster.systems.rocketmq import config, promises, topology
 from cluster.systems.rocketmq import settings as keys
-from cluster.systems.rocketmq.outcomes import said
+from cluster.systems.rocketmq.outcomes import describe_answer
 from cluster.systems.rocketmq.protocol import Answer, Code, ProtocolError, Request
 
 SWITCHES: Final = (
@@ -77,7 +77,7 @@ def parse_config(answer: Answer) -> dict[str, str]:
         ProtocolError: the answer is not text.
     """
     if answer.code != Code.SUCCESS:
-        raise Definite(said(answer.code, answer.remark))
+        raise Definite(describe_answer(answer.code, answer.remark))
     try:
         lines = answer.body.decode().splitlines()
     except UnicodeDecodeError:
@@ -94,7 +94,7 @@ def parse_pool(answer: Answer) -> bool:
         ProtocolError: the answer does not parse.
     """
     if answer.code != Code.SUCCESS:
-        raise Definite(said(answer.code, answer.remark))
+        raise Definite(describe_answer(answer.code, answer.remark))
     try:
         table = msgspec.json.decode(answer.body, type=dict[str, dict[str, str]])["table"]
         return table["remainTransientStoreBufferNumbs"] != _NO_POOL
@@ -102,7 +102,7 @@ def parse_pool(answer: Answer) -> bool:
         raise ProtocolError("runtime information that does not parse") from None
 
 
-def wanted(node: NodeInfo, component: str, view: ClusterView) -> dict[str, str]:
+def required_settings(node: NodeInfo, component: str, view: ClusterView) -> dict[str, str]:
     """What a node must show: the settings of the component, and the wiring that it cannot change."""
     wiring = config.wiring(node, "", view)
     mine = {key: value for key, value in wiring.items() if key in keys.known_keys()[component]}
@@ -118,11 +118,11 @@ def differences(node: str, want: Mapping[str, str], found: Mapping[str, str]) ->
     return [
         f"{node}: {key} was set to {value} and is {found.get(key, 'not known to it')}"
         for key, value in sorted(want.items())
-        if not same(value, found.get(key))
+        if not is_same_value(value, found.get(key))
     ]
 
 
-def same(value: str, found: str | None) -> bool:
+def is_same_value(value: str, found: str | None) -> bool:
     """Whether two values of a setting mean the same."""
     if found is None or value == found:
         return value == found
@@ -132,7 +132,7 @@ def same(value: str, found: str | None) -> bool:
         return False
 
 
-def concluded(shown: Mapping[str, Mapping[str, Shown]], view: ClusterView) -> tuple[str, dict[str, object]]:
+def effects_note(shown: Mapping[str, Mapping[str, Shown]], view: ClusterView) -> tuple[str, dict[str, object]]:
     """The text and the data of the note: how many settings were proven, each switch, and what has no effect.
 
     ``shown``: node → component → what it said.
@@ -144,7 +144,7 @@ def concluded(shown: Mapping[str, Mapping[str, Shown]], view: ClusterView) -> tu
     wrong: list[str] = []
     for node in view.nodes:
         for component, one in shown.get(node.name, {}).items():
-            want = wanted(node, component, view)
+            want = required_settings(node, component, view)
             wrong += differences(node.name, want, one.values)
             proven += len(want)
     if wrong:
@@ -165,7 +165,7 @@ def consequences(shown: Mapping[str, Mapping[str, Shown]], view: ClusterView) ->
                     switches.setdefault(key, {})[node] = one.values[key]
     ignored = {**promises.without_effect(view.settings), **_without_pool(shown, view)}
     text = "".join(f"; {name} has no effect: {why}" for name, why in sorted(ignored.items()))
-    danger = promises.unsafe(view.settings)
+    danger = promises.unsafe_setting(view.settings)
     text += f"; {danger} gives safety up, and no loss is excused by that" if danger else ""
     data = {"switches": switches, "without_effect": ignored, "unsafe": danger, "warning": bool(ignored or danger)}
     return text, data

@@ -57,7 +57,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
         return self.mode != "master-slave"
 
 
-def resolved(given: Mapping[str, str]) -> dict[str, str]:
+def resolve_cluster(given: Mapping[str, str]) -> dict[str, str]:
     """The ``cluster.…`` settings among ``given``, checked, with defaults for the others; all the rest is left out.
 
     Raises:
@@ -100,8 +100,8 @@ def _check(out: Mapping[str, str], *, inside: bool) -> None:
 
 
 def of(settings: Mapping[str, str]) -> Shape:
-    """The cluster that these settings ask for; they need not be resolved. Raises as ``resolved``."""
-    own = resolved(settings)
+    """The cluster that these settings ask for; they need not be resolved. Raises as ``resolve_cluster``."""
+    own = resolve_cluster(settings)
     return Shape(
         mode=cast("Mode", own["cluster.mode"]),
         controller_type=cast("ControllerType", own.get("cluster.controllerType", "DLedger")),

@@ -10,7 +10,7 @@ from typing import Final
 
 from chaos.core.op import Invocation
 from chaos.models.transactions.bank import ACCOUNTS, Balances, F
-from cluster.systems._shared.accounts import balance, moved
+from cluster.systems._shared.accounts import balance, balances_after
 from cluster.systems.zookeeper import jute
 from cluster.systems.zookeeper.servers import Server
 from cluster.systems.zookeeper.transactions import all_or_nothing, held_by, step
@@ -41,7 +41,7 @@ class Accounts:
         paths = {account: f"{self._root}/{KIND}/{op.key}/{account}" for account in accounts}
         held = await held_by(server, paths, deadline_ns, sync=self._sync == "true")
         numbers = {account: one for account, (_, one) in held.items()}
-        after = {} if op.f is F.READ else moved(op.argument, numbers)
+        after = {} if op.f is F.READ else balances_after(op.argument, numbers)
         if after or self._sync != "false":
             requests: list[jute.Request] = []
             for account, (node, _) in held.items():

@@ -15,7 +15,7 @@ from chaos.core.events import Claim, Note, Observation
 from chaos.core.runinfo import NodeInfo, Promises
 from cluster.system import ClusterView, Confirmed, Probe, Removal
 from cluster.systems._shared.link import Malformed
-from cluster.systems._shared.weakest_promise import least
+from cluster.systems._shared.weakest_promise import weakest_promises
 from cluster.systems.zookeeper import jute
 from cluster.systems.zookeeper.accounts import KIND as ACCOUNTS
 from cluster.systems.zookeeper.client import KINDS
@@ -153,4 +153,4 @@ def _promised(shown: Mapping[str, Mapping[str, str]]) -> Promises:
     """What holds of servers of somebody else's ensemble; how soon is known only where each shows its ticks."""
     if not all(set(SHOWN) <= set(said) for said in shown.values()):
         return Promises(not_taken=("to serve again in time (not every server answers the word conf)",))
-    return least(promises({**NOT_TOLD, **said}) for said in shown.values())
+    return weakest_promises(promises({**NOT_TOLD, **said}) for said in shown.values())

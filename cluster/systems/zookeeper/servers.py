@@ -186,7 +186,7 @@ class Ensemble:
         heard = {name: state for name, state in zip(self.servers, states, strict=True) if isinstance(state, State)}
         if not heard:
             return None
-        leader = leading(heard)
+        leader = leader_of(heard)
         return route_over([(leader, self.servers)])
 
     def close(self) -> None:
@@ -195,7 +195,7 @@ class Ensemble:
             server.close()
 
 
-def leading(heard: Mapping[str, State]) -> str | None:
+def leader_of(heard: Mapping[str, State]) -> str | None:
     """Who leads in the newest epoch, of those that say that they do. Pure."""
     leaders = [(state.epoch, name) for name, state in heard.items() if state.mode == "leader"]
     return max(leaders, default=(0, None))[1]

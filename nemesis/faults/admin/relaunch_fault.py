@@ -22,7 +22,7 @@ from cluster.nodes.process_state import ProcState
 from nemesis.faults.admin.admin_fault import AdminFault, evidence_of
 from nemesis.faults.fault import Fact, Scene, on_each
 from nemesis.faults.processes.rolling_restart import RollingRestart
-from nemesis.proof.evidence import both
+from nemesis.proof.evidence import combine_evidence
 
 _POLL_S: Final = 0.2
 
@@ -107,4 +107,4 @@ class RelaunchFault(RollingRestart, AdminFault):
             return lives
         wait_s = self._serve_within_s + self._wait_s
         back = on_each(self._said_before, lambda name: self._says(name, self._said_before[name]), "its setting", wait_s)
-        return both(lives, evidence_of(back.facts(lambda _, fact: fact)))
+        return combine_evidence(lives, evidence_of(back.facts(lambda _, fact: fact)))

@@ -19,7 +19,7 @@ from cluster.nodes import process
 from cluster.nodes.process_state import ProcState
 from nemesis.faults.clocks import mover
 from nemesis.faults.clocks.mover import Shift
-from nemesis.faults.clocks.readings import Reading, Readings, is_right, judged, plain, read_clocks
+from nemesis.faults.clocks.readings import Reading, Readings, is_right, judge_readings, plain, read_clocks
 from nemesis.faults.fault import Fact, Scene, on_each
 from nemesis.faults.processes.process_fault import ACTION_TIMEOUT_S, ProcessFault
 from nemesis.faults.programs import end_program, program_lives
@@ -86,7 +86,7 @@ class ClockFault(ProcessFault):
             "a look at the program",
             ACTION_TIMEOUT_S,
         ).check("looking at the programs")
-        return found if not any(gone.values()) else evidence.both(found, _nobody_moves(gone))
+        return found if not any(gone.values()) else evidence.combine_evidence(found, _nobody_moves(gone))
 
     def heal(self) -> None:
         """End the programs, which give the clocks back, and give back what one has left; fine if nothing was moved."""
@@ -101,7 +101,7 @@ class ClockFault(ProcessFault):
 
     def verify_healed(self) -> Evidence:
         """Every process of each target, also one that has begun since, has the clock of its machine."""
-        return self._look(lambda _name, readings: judged(readings, self._right), QUICK_SPAN_S)
+        return self._look(lambda _name, readings: judge_readings(readings, self._right), QUICK_SPAN_S)
 
     def _moved(self, name: str, readings: Readings) -> Fact:
         if self.shift(name) is None:
@@ -109,7 +109,7 @@ class ClockFault(ProcessFault):
         before = self.before.get(name)
         if before is None or before.pid not in readings:
             return False, f"pid {before.pid} is gone" if before is not None else "was not looked at"
-        return judged(readings, lambda pid, reading: self.judge(name, pid, reading))
+        return judge_readings(readings, lambda pid, reading: self.judge(name, pid, reading))
 
     def _right(self, _pid: int, reading: Reading) -> Fact:
         return is_right(reading, self.least_ns())

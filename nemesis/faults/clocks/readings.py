@@ -67,7 +67,7 @@ def read_clocks(host: Host, pid: int, start_time: int, looks: int, span_s: float
         raise DeployError(f"{host.name}: the probe of its clock said {said[:100]!r}") from None
 
 
-def judged(readings: Readings, judge: Judge) -> tuple[bool, str]:
+def judge_readings(readings: Readings, judge: Judge) -> tuple[bool, str]:
     """Whether every process of a node is told what it should be, and what the first, or a wrong one, is told."""
     said = {pid: _judged(pid, one, judge) for pid, one in readings.items()}
     wrong = [f"pid {pid} ({readings[pid].name}) {text}" for pid, (good, text) in said.items() if not good]

@@ -26,10 +26,10 @@ from nemesis.faults.connections import backlog_program
 from nemesis.faults.connections.connection_fault import SIZE_BYTES, WAIT_S, judge
 from nemesis.faults.connections.filler import filler
 from nemesis.faults.fault import Scene, on_each
-from nemesis.faults.links.kernel_change import Change, Command, KeptChange, said, tried
+from nemesis.faults.links.kernel_change import Change, Command, KeptChange, output_of, why_impossible
 from nemesis.faults.links.link_fault import LOOKS
 from nemesis.faults.programs import ACTION_TIMEOUT_S, run_program
-from nemesis.proof.evidence import beside_others, both, each_node
+from nemesis.proof.evidence import beside_others, combine_evidence, each_node
 from nemesis.targets.grudge import Link
 from nemesis.targets.selectors import Selector
 
@@ -96,7 +96,7 @@ class Backlog(KeptChange):
             run_program(host, _PROGRAM, {"do": "try"})
         except ChaosError as error:
             return f"{error}; {HELP}"
-        return tried(host, [("sh", "-c", writes)], [], HELP)
+        return why_impossible(host, [("sh", "-c", writes)], [], HELP)
 
     def act(self) -> None:
         """Find the ports, see that they answer, and fill their queues."""
@@ -120,7 +120,7 @@ class Backlog(KeptChange):
 
     def state(self, name: str, host: Host) -> str:
         """What is set in the kernel, and of the sockets."""
-        values = said(host, "cat", *map(_path, _SYSCTLS)).split()
+        values = output_of(host, "cat", *map(_path, _SYSCTLS)).split()
         words = [f"{key} {value}" for key, value in zip(_SYSCTLS, values, strict=True)]
         return ", ".join([*words, f"tcp_defer_accept {max(self._look(name).options, default=0)}"])
 
@@ -143,7 +143,7 @@ class Backlog(KeptChange):
             return each_node(dict.fromkeys(self.targets, (False, "has an empty queue: most is 0")))
         self._full = self._half()
         full = {name: (half >= len(self._ports[name]), _half_open(half)) for name, half in self._full.items()}
-        return both(self._compared(_never_began, "never began"), each_node(full))
+        return combine_evidence(self._compared(_never_began, "never began"), each_node(full))
 
     def verify_still(self) -> Evidence:
         """Ask every kernel whether what was set is there, and the queue full."""
@@ -152,7 +152,7 @@ class Backlog(KeptChange):
         seen = super().verify_still()
         half = {name: queue.half for name, queue in self._queue.items()}
         full = {name: (half[name] >= self._full[name] / 2, _half_open(half[name])) for name in self._full}
-        return both(seen, each_node(full)) if full else seen
+        return combine_evidence(seen, each_node(full)) if full else seen
 
     def verify_healed(self) -> Evidence:
         """Everything is as before, connections to all ports begin, and none of ours is left."""
@@ -160,7 +160,7 @@ class Backlog(KeptChange):
         if not (evidence.proven and self._ports):
             return evidence
         left = {name: (half <= self._full.get(name, 0) / 2, _half_open(half)) for name, half in self._half().items()}
-        return both(both(evidence, self._compared(_answered, "were answered")), each_node(left))
+        return combine_evidence(combine_evidence(evidence, self._compared(_answered, "were answered")), each_node(left))
 
     def _half(self) -> dict[str, int]:
         """How many half-open connections each target has."""
@@ -192,7 +192,7 @@ class Backlog(KeptChange):
             passed = connection_matrix.measure(self.everyone, SIZE_BYTES, WAIT_S)
             disturbed = self._in_force.disturbed(self, began_ns)
             ours = judge(knocked, frozenset(knocked), disturbed, good, good, f"to its ports {trips}")
-            evidence = both(ours, judge(passed, frozenset(), disturbed, good, _passed, ""))
+            evidence = combine_evidence(ours, judge(passed, frozenset(), disturbed, good, _passed, ""))
             evidence.details["looks"] = look
             if evidence.proven:
                 break

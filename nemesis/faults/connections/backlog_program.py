@@ -61,7 +61,7 @@ def listeners(pid: int) -> list[tuple[int, int]]:
     return sorted((port, own[inode]) for port, inode in inodes if inode in own)
 
 
-def taken(pid: int, fd: int) -> socket.socket:
+def socket_of(pid: int, fd: int) -> socket.socket:
     """A socket of another process; to be closed soon, or it outlives that one.
 
     Raises:
@@ -88,7 +88,7 @@ def options(pid: int, ports: list[int], new: int | None = None) -> list[int]:
     found = []
     for port, fd in listeners(pid):
         if port in ports:
-            with taken(pid, fd) as listener:
+            with socket_of(pid, fd) as listener:
                 found.append(listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT))
                 if new is not None:
                     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, new)
@@ -104,7 +104,7 @@ def look(pid: int, ports: list[int]) -> dict[str, Any]:
         return {"half": half, "options": []}
 
 
-def opened(address: str, port: int, count: int) -> tuple[list[socket.socket], bool]:
+def open_connections(address: str, port: int, count: int) -> tuple[list[socket.socket], bool]:
     """Connections to a port, each to be reset when it is closed; whether the port took all of them."""
     tried = []
     for _ in range(count):
@@ -130,7 +130,7 @@ def opened(address: str, port: int, count: int) -> tuple[list[socket.socket], bo
     return kept, not waiting
 
 
-def filled(address: str, ports: list[int], most: int) -> list[socket.socket]:
+def fill_ports(address: str, ports: list[int], most: int) -> list[socket.socket]:
     """Connections that fill the queues of all ports.
 
     Raises:
@@ -142,7 +142,7 @@ def filled(address: str, ports: list[int], most: int) -> list[socket.socket]:
         while more:
             if len(held) + _BATCH > most:
                 raise OSError(f"{len(held)} connections do not fill the queue of port {port}; give a larger most")
-            new, more = opened(address, port, _BATCH)
+            new, more = open_connections(address, port, _BATCH)
             held += new
     return held
 
@@ -157,7 +157,7 @@ def fill(pid: int, ports: list[int], option: int, address: str, most: int, pid_f
     """Fill the queues, and keep them full in the background until SIGTERM or the process' end."""
     _allow(most)
     options(pid, ports, option)
-    held = filled(address, ports, most)
+    held = fill_ports(address, ports, most)
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     if (child := os.fork()) > 0:
         with open(pid_file, "w", encoding="ascii") as file:  # noqa: PTH123 - pathlib would double the start-up
@@ -170,7 +170,7 @@ def fill(pid: int, ports: list[int], option: int, address: str, most: int, pid_f
     with suppress(OSError):
         while signal.sigtimedwait({signal.SIGTERM}, _POLL_S) is None and len(options(pid, ports)) >= len(ports):
             for port in ports:
-                held += opened(address, port, 1)[0]
+                held += open_connections(address, port, 1)[0]
     for one in held:
         one.close()
 
@@ -187,7 +187,7 @@ def attempt() -> None:
             signal.alarm(20)
             signal.pause()
         try:
-            with taken(child, server.fileno()) as listener:
+            with socket_of(child, server.fileno()) as listener:
                 listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, 1)
         finally:
             os.kill(child, signal.SIGKILL)

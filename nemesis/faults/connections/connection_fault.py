@@ -17,8 +17,8 @@ from cluster.network import connection_matrix, packet_filter
 from cluster.network.connection_matrix import Tried
 from cluster.network.packet_filter import Rule
 from nemesis.faults.links.link_fault import LOOKS, LinkFault
-from nemesis.proof.evidence import beside_others, both, first_few
-from nemesis.targets.grudge import Grudge, Link, touching
+from nemesis.proof.evidence import beside_others, combine_evidence, first_few
+from nemesis.targets.grudge import Grudge, Link, links_touching
 from nemesis.targets.selectors import Selector
 
 CONNECTIONS: Final = "connections"
@@ -41,7 +41,7 @@ class ConnectionFault(LinkFault):
     @classmethod
     def grudge(cls, selector: Selector, names: Sequence[str], participants: Sequence[str]) -> Grudge:  # noqa: ARG003
         """Every link of the targets, each way."""
-        return touching(names, participants)
+        return links_touching(names, participants)
 
     like_its: ClassVar[Rule | None] = None
     """A rule like those that it needs, whoever the peer."""
@@ -51,7 +51,7 @@ class ConnectionFault(LinkFault):
     @classmethod
     def obstacle(cls, host: Host) -> str | None:
         """Put such a rule into a chain that nothing leads to."""
-        why = None if cls.like_its is None else packet_filter.refused(host, cls.like_its)
+        why = None if cls.like_its is None else packet_filter.why_refused(host, cls.like_its)
         return why and f"the packet filter takes no such rule: {why}; modprobe -a {cls.modules}"
 
     @abstractmethod
@@ -83,7 +83,7 @@ class ConnectionFault(LinkFault):
     def verify_healed(self) -> Evidence:
         """No rule is left, every probe arrives, and every connection passes."""
         evidence = super().verify_healed()
-        return both(evidence, self._compared(frozenset())) if evidence.proven else evidence
+        return combine_evidence(evidence, self._compared(frozenset())) if evidence.proven else evidence
 
     def _compared(self, hit: frozenset[Link]) -> Evidence:
         """Try until what is seen is as it should be, a few times at most."""

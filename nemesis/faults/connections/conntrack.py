@@ -26,10 +26,10 @@ from nemesis.faults.connections import conntrack_program
 from nemesis.faults.connections.connection_fault import SIZE_BYTES, WAIT_S, judge
 from nemesis.faults.connections.filler import filler
 from nemesis.faults.fault import Scene, on_each
-from nemesis.faults.links.kernel_change import Change, Command, KeptChange, said
+from nemesis.faults.links.kernel_change import Change, Command, KeptChange, output_of
 from nemesis.faults.links.link_fault import LOOKS
 from nemesis.faults.programs import ACTION_TIMEOUT_S, run_program
-from nemesis.proof.evidence import beside_others, both, each_node
+from nemesis.proof.evidence import beside_others, combine_evidence, each_node
 from nemesis.targets.grudge import Link
 from nemesis.targets.selectors import Selector
 
@@ -88,7 +88,7 @@ class Conntrack(KeptChange):
             return "commands reach this machine by new connections, which it would drop; use --backend netns or docker"
         name = f"chaos-{secrets.randbits(40):010x}"
         try:
-            said(host, *_rule("-A", name))
+            output_of(host, *_rule("-A", name))
             run_program(host, _PROGRAM, {"do": "try"})
         except ChaosError as error:
             return f"{error}; {HELP}"
@@ -125,22 +125,22 @@ class Conntrack(KeptChange):
         """Try connections on every link, and read the kernel's count."""
         if not self.params.most:
             return each_node(dict.fromkeys(self.targets, (False, "has room in its table: most is 0")))
-        return both(self._compared(self.hit), self._counted())
+        return combine_evidence(self._compared(self.hit), self._counted())
 
     def verify_still(self) -> Evidence:
         """Ask every kernel whether the rule is there, and the table full."""
-        return both(super().verify_still(), self._counted()) if self.params.most else self.verify()
+        return combine_evidence(super().verify_still(), self._counted()) if self.params.most else self.verify()
 
     def verify_healed(self) -> Evidence:
         """Everything is as before, connections pass on every link, and the table has room."""
         evidence = super().verify_healed()
         if not evidence.proven:
             return evidence
-        return both(both(evidence, self._compared(frozenset())), self._counted(full=False))
+        return combine_evidence(combine_evidence(evidence, self._compared(frozenset())), self._counted(full=False))
 
     def _counted(self, *, full: bool = True) -> Evidence:
         def look(name: str) -> tuple[bool, str]:
-            count, most = map(int, said(self.targets[name], "cat", *_COUNTS).split())
+            count, most = map(int, output_of(self.targets[name], "cat", *_COUNTS).split())
             good = count >= most * _ENOUGH if full else count < most / 2
             return good, f"has {count:,} of {most:,} entries in its table of connections"
 

@@ -86,7 +86,7 @@ def failure(link: socket.socket) -> int:
     return found
 
 
-def linked() -> socket.socket:
+def open_netlink() -> socket.socket:
     """A socket to the kernel's table.
 
     Raises:
@@ -104,7 +104,7 @@ def check(number: int) -> None:
         raise OSError(number, f"entries of the table of connections: {os.strerror(number)}")
 
 
-def made(link: socket.socket, first: int, count: int, mark: int) -> bool:
+def make_entries(link: socket.socket, first: int, count: int, mark: int) -> bool:
     """Make entries; whether the table took all of them.
 
     Raises:
@@ -118,13 +118,13 @@ def made(link: socket.socket, first: int, count: int, mark: int) -> bool:
     return True
 
 
-def emptied(mark: int) -> None:
+def remove_entries(mark: int) -> None:
     """Remove all entries of that mark.
 
     Raises:
         OSError: the kernel refuses.
     """
-    with linked() as link:
+    with open_netlink() as link:
         words = attribute(_MARK, struct.pack("!I", mark)) + attribute(_MARK_MASK, struct.pack("!I", 0xFFFFFFFF))
         link.send(message(_DELETE, _ACK, words))
         said = link.recv(1 << 16)
@@ -133,12 +133,12 @@ def emptied(mark: int) -> None:
 
 def fill(mark: int, most: int, pid_file: str) -> None:
     """Fill the table, and keep it full in the background until SIGTERM."""
-    with linked() as link:
+    with open_netlink() as link:
         number = 0
-        while made(link, number, _BATCH, mark):
+        while make_entries(link, number, _BATCH, mark):
             number += _BATCH
             if number + _BATCH > most:
-                emptied(mark)
+                remove_entries(mark)
                 raise OSError(f"{number} entries do not fill the table of connections; give a larger most")
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
         if (child := os.fork()) > 0:
@@ -152,7 +152,7 @@ def fill(mark: int, most: int, pid_file: str) -> None:
         number += _BATCH
         with suppress(OSError):
             while signal.sigtimedwait({signal.SIGTERM}, _POLL_S) is None:
-                while made(link, number, 1, mark):
+                while make_entries(link, number, 1, mark):
                     number += 1
 
 
@@ -163,10 +163,10 @@ def attempt() -> None:
         OSError: the kernel refuses.
     """
     mark = secrets.randbits(31) + 1
-    with linked() as link:
-        if not made(link, 0, 1, mark):
+    with open_netlink() as link:
+        if not make_entries(link, 0, 1, mark):
             raise OSError("the table of connections is full already")
-    emptied(mark)
+    remove_entries(mark)
 
 
 def main(orders: dict[str, Any]) -> None:
@@ -175,7 +175,7 @@ def main(orders: dict[str, Any]) -> None:
     if do == "fill":
         fill(**orders)
     elif do == "back":
-        emptied(**orders)
+        remove_entries(**orders)
     else:
         attempt()
 

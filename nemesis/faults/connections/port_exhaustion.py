@@ -15,10 +15,10 @@ from cluster.network import connection_matrix
 from cluster.network.connection_matrix import Tried
 from nemesis.faults.connections.connection_fault import CONNECTIONS, SIZE_BYTES, WAIT_S
 from nemesis.faults.fault import Scene
-from nemesis.faults.links.kernel_change import Change, Command, KeptChange, said, tried
+from nemesis.faults.links.kernel_change import Change, Command, KeptChange, output_of, why_impossible
 from nemesis.faults.links.kernel_change_program import PORT_RANGE
 from nemesis.faults.links.link_fault import LOOKS
-from nemesis.proof.evidence import beside_others, both, first_few
+from nemesis.proof.evidence import beside_others, combine_evidence, first_few
 from nemesis.targets.grudge import Link, all_links
 from nemesis.targets.selectors import Selector
 
@@ -53,11 +53,13 @@ class PortExhaustion(KeptChange):
     @classmethod
     def obstacle(cls, host: Host) -> str | None:
         """Write the range that there is."""
-        return tried(host, [("sh", "-c", f"range=$(cat {PORT_RANGE}) && echo $range > {PORT_RANGE}")], [], HELP)
+        return why_impossible(
+            host, [("sh", "-c", f"range=$(cat {PORT_RANGE}) && echo $range > {PORT_RANGE}")], [], HELP
+        )
 
     def state(self, name: str, host: Host) -> str:  # noqa: ARG002 - of the host
         """The range."""
-        return said(host, "cat", PORT_RANGE)
+        return output_of(host, "cat", PORT_RANGE)
 
     def change(self, name: str, host: Host, before: str) -> Change:  # noqa: ARG002 - as ``state``
         """A few ports, all held; which, is the program's choice: those that are free."""
@@ -71,7 +73,7 @@ class PortExhaustion(KeptChange):
     def verify_healed(self) -> Evidence:
         """Everything is as before, and connections pass on every link."""
         evidence = super().verify_healed()
-        return both(evidence, self._compared(frozenset())) if evidence.proven else evidence
+        return combine_evidence(evidence, self._compared(frozenset())) if evidence.proven else evidence
 
     def _compared(self, hit: frozenset[Link]) -> Evidence:
         for look in range(1, LOOKS + 1):

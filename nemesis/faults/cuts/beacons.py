@@ -104,7 +104,7 @@ class Beacons:
             ended.check("ending the beacons")
 
 
-def unable(host: Host) -> str | None:
+def why_unable(host: Host) -> str | None:
     """Why no beacon can run on a host, None if one can: found by running one for a moment."""
     beacons = Beacons({host.name: host}, 1.0)
     try:
@@ -118,7 +118,7 @@ def unable(host: Host) -> str | None:
     return None
 
 
-def steady(heard: Mapping[Link, Heard], links: Iterable[Link], most: int) -> tuple[int, list[Link]]:
+def count_steady(heard: Mapping[Link, Heard], links: Iterable[Link], most: int) -> tuple[int, list[Link]]:
     """Pure: how many links always carried beacons, and which fell silent more than ``most`` times."""
     wanted = sorted(links)
     broken = [link for link in wanted if len(heard[link].silences_s) > most or not heard[link].arrived]

@@ -49,7 +49,7 @@ class ChangingCut(Partition):
     @classmethod
     def obstacle(cls, host: Host) -> str | None:
         """Run a beacon for a moment."""
-        return beacons.unable(host)
+        return beacons.why_unable(host)
 
     def listen(self) -> None:
         """Start the beacons before anything is cut."""

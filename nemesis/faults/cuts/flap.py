@@ -163,7 +163,7 @@ def judge(heard: Mapping[Link, Heard], cuts: int, hit: frozenset[Link], others: 
     """
     wanted = math.ceil(cuts * SEEN_SHARE)
     unseen = sorted(link for link in hit if not wanted <= len(heard[link].silences_s))
-    passed, broken = beacons.steady(heard, others, cuts - wanted)
+    passed, broken = beacons.count_steady(heard, others, cuts - wanted)
     lengths = [silence for link in hit for silence in heard[link].silences_s] or [0.0]
     parts = [f"cut and opened {cuts} times"]
     if hit:

@@ -174,7 +174,7 @@ def judge(
         others: those that no fault hits.
     """
     wrong = sorted(link for link, long_s in cut_s.items() if not _as_long(heard[link], long_s, shut=link in shut))
-    passed, broken = beacons.steady(heard, others, 0)
+    passed, broken = beacons.count_steady(heard, others, 0)
     opened = [cut_s[link] for link in cut_s if link not in shut]
     parts = [f"{len(cut_s) - len(wrong)} of {len(cut_s)} links were silent for as long as they were cut"]
     if opened:

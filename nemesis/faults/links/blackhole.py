@@ -15,7 +15,7 @@ from msgspec import Meta
 from chaos.core.fault_nature import Colour
 from cluster.host import Host
 from nemesis.faults.fault import Scene
-from nemesis.faults.links.kernel_change import Change, KeptChange, check_control, said, tried
+from nemesis.faults.links.kernel_change import Change, KeptChange, check_control, output_of, why_impossible
 from nemesis.proof import evidence
 from nemesis.targets.grudge import Grudge, Link, one_way
 from nemesis.targets.selectors import Selector
@@ -67,7 +67,9 @@ class Blackhole(KeptChange):
     def obstacle(cls, host: Host) -> str | None:
         """Add such a route to nobody, and remove it."""
         route = ("blackhole", f"{_NOBODY}/32", "proto", _PROTOCOL, "metric", str(secrets.choice(_METRICS)))
-        return tried(host, [("ip", "-4", "route", "add", *route)], [("ip", "-4", "route", "del", *route)], HELP)
+        return why_impossible(
+            host, [("ip", "-4", "route", "add", *route)], [("ip", "-4", "route", "del", *route)], HELP
+        )
 
     def peers(self, name: str) -> tuple[Host, ...]:
         """Those whom a target does not reach."""
@@ -75,7 +77,9 @@ class Blackhole(KeptChange):
 
     def state(self, name: str, host: Host) -> str:
         """The routes to exactly these peers, without those of another fault of this kind."""
-        found = (said(host, "ip", "-4", "route", "show", "to", "exact", f"{to.address}/32") for to in self.peers(name))
+        found = (
+            output_of(host, "ip", "-4", "route", "show", "to", "exact", f"{to.address}/32") for to in self.peers(name)
+        )
         lines = (line for each in found for line in each.splitlines())
         return ", ".join(line for line in lines if not self._of_another(line.split()))
 

@@ -22,7 +22,7 @@ from nemesis.faults.links import round_trips
 from nemesis.faults.links.link_fault import LOOKS
 from nemesis.faults.links.packets import PacketFault
 from nemesis.faults.programs import ACTION_TIMEOUT_S, run_program
-from nemesis.proof.evidence import beside_others, both, first_few
+from nemesis.proof.evidence import beside_others, combine_evidence, first_few
 from nemesis.targets.grudge import Link
 from nemesis.targets.selectors import Selector
 
@@ -93,7 +93,7 @@ class Delay(PacketFault):
     def verify_healed(self) -> Evidence:
         """No rule is left, every probe arrives, and round trips take as long as before."""
         evidence = super().verify_healed()
-        return both(evidence, self._compared(frozenset())) if evidence.proven else evidence
+        return combine_evidence(evidence, self._compared(frozenset())) if evidence.proven else evidence
 
     def _measured(self, longest_ms: float) -> RoundTrips:
         """Round trips among all hosts, measured by all at the same time; ``longest_ms``: one that is to be expected."""

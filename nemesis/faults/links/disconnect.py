@@ -43,11 +43,11 @@ class Disconnect(LinkFault):
 
     def unplug(self, host: Host) -> None:
         """Take one host off the network."""
-        interface.down(host)
+        interface.take_down(host)
 
     def plug(self, host: Host) -> None:
         """Put it back."""
-        interface.up(host)
+        interface.put_up(host)
 
     def plugged(self, host: Host) -> bool:
         """Whether it is on the network, by the word of who keeps it."""

@@ -19,7 +19,7 @@ from nemesis.faults.fault import Fact, Scene, look_then_act, on_each
 from nemesis.faults.links import kernel_change_program
 from nemesis.faults.links.link_fault import LinkFault
 from nemesis.faults.programs import ACTION_TIMEOUT_S, Resident
-from nemesis.proof.evidence import both, each_node
+from nemesis.proof.evidence import combine_evidence, each_node
 from nemesis.targets.grudge import Link, all_links
 
 KERNEL: Final = "kernel"
@@ -132,14 +132,14 @@ class KeptChange(LinkFault):
             return now == before, f"has {now or 'nothing'} as before" if now == before else f"has {now}, not {before}"
 
         looks = on_each(self._before, look, "a look at the host", ACTION_TIMEOUT_S)
-        return both(evidence, each_node(looks.facts(lambda _, fact: fact))) if self._before else evidence
+        return combine_evidence(evidence, each_node(looks.facts(lambda _, fact: fact))) if self._before else evidence
 
 
 def _of_kernel(evidence: Evidence) -> Evidence:
     return msgspec.structs.replace(evidence, kind=KERNEL)
 
 
-def said(host: Host, *argv: str) -> str:
+def output_of(host: Host, *argv: str) -> str:
     """What a command prints on a host, each line with single blanks.
 
     Raises:
@@ -160,11 +160,11 @@ def device(host: Host) -> str:
     return done.check(f"{host.name}: its interface").text
 
 
-def tried(host: Host, put: Sequence[Command], back: Sequence[Command], helps: str) -> str | None:
+def why_impossible(host: Host, put: Sequence[Command], back: Sequence[Command], helps: str) -> str | None:
     """Why a change cannot be made on a host, and what helps; None if it can: made and taken back at once."""
     try:
         for argv in put:
-            said(host, *argv)
+            output_of(host, *argv)
     except ChaosError as error:
         return f"{' '.join(str(error).split())}; {helps}"
     finally:

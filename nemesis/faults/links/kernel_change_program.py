@@ -33,7 +33,7 @@ def run(argv: list[str]) -> str:
     return "" if done.returncode == 0 else f"{' '.join(argv)}: {' '.join((done.stderr or done.stdout).split())}"
 
 
-def back(commands: list[list[str]]) -> None:
+def run_undo(commands: list[list[str]]) -> None:
     """Undo; what is undone already is fine."""
     for argv in commands:
         run(argv)
@@ -113,7 +113,7 @@ def main(put: list[list[str]], undo: list[list[str]], home: str, pid_file: str, 
     """Change, say so, and keep it in the background."""
     for argv in put:
         if said := run(argv):
-            back(undo)
+            run_undo(undo)
             sys.exit(said)
     held = held_ports(hold_ports) if hold_ports else []
     watch = Watch(home)
@@ -127,7 +127,7 @@ def main(put: list[list[str]], undo: list[list[str]], home: str, pid_file: str, 
     for fd in (0, 1, 2):
         os.dup2(null, fd)
     watch.wait()
-    back(undo)
+    run_undo(undo)
     for one in held:
         one.close()
 

@@ -83,7 +83,7 @@ class LinkFault(Fault):
         """Ask every packet filter whether the rules are there, whether packets get to them, and what they dropped."""
         found = on_each(
             self._rules,
-            lambda name: packet_filter.held(self._hosts[name], self._run_id),
+            lambda name: packet_filter.read_held(self._hosts[name], self._run_id),
             "the packet filter's list",
             ACTION_TIMEOUT_S,
         ).check("looking at the rules")
@@ -102,22 +102,22 @@ class LinkFault(Fault):
         """Probe every link and ask every packet filter for what is left of us."""
         left = on_each(
             self._hosts,
-            lambda name: self._in_force.seen(name, lambda rules: self._left(name, rules)),
+            lambda name: self._in_force.look_at(name, lambda rules: self._left(name, rules)),
             "the packet filter's list",
             ACTION_TIMEOUT_S,
         ).check("looking for rules that are left")
         everything = self.hit | self.inside | self.others
 
         def judge(received: Mapping[Link, int], sent: int, disturbed: frozenset[Link]) -> evidence.Judged:
-            return evidence.whole(everything - disturbed, received, sent, left)
+            return evidence.judge_whole(everything - disturbed, received, sent, left)
 
         return self._looked(judge, PROBES)
 
     def _left(self, name: str, others: tuple[packet_filter.Rule, ...]) -> tuple[str, ...]:
         """What the packet filter of a node holds that no other fault asked for."""
         if not others:
-            return packet_filter.listed(self._hosts[name])
-        return evidence.unasked(packet_filter.counters(self._hosts[name], self._run_id), others)
+            return packet_filter.own_lines(self._hosts[name])
+        return evidence.unasked_rules(packet_filter.counters(self._hosts[name], self._run_id), others)
 
     def _looked(self, judge: Judge, probes: int) -> Evidence:
         for look in range(1, LOOKS + 1):

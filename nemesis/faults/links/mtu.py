@@ -23,10 +23,10 @@ from cluster.host import Host
 from nemesis.faults.fault import Scene, on_each
 from nemesis.faults.links import sized_datagrams
 from nemesis.faults.links.blackhole import HELP
-from nemesis.faults.links.kernel_change import Change, Command, KeptChange, device, said, tried
+from nemesis.faults.links.kernel_change import Change, Command, KeptChange, device, output_of, why_impossible
 from nemesis.faults.links.link_fault import LOOKS
 from nemesis.faults.programs import ACTION_TIMEOUT_S
-from nemesis.proof.evidence import beside_others, both, first_few
+from nemesis.proof.evidence import beside_others, combine_evidence, first_few
 from nemesis.targets.grudge import Link, all_links
 from nemesis.targets.selectors import Selector
 
@@ -89,7 +89,7 @@ class Mtu(KeptChange):
         """Set the MTU to what it is."""
         try:
             own = device(host)
-            return tried(host, [_set(own, _mtu(host, own))], [], HELP)
+            return why_impossible(host, [_set(own, _mtu(host, own))], [], HELP)
         except ChaosError as error:
             return f"{error}; {HELP}"
 
@@ -112,7 +112,7 @@ class Mtu(KeptChange):
     def verify_healed(self) -> Evidence:
         """Everything is as before, and datagrams of both sizes pass on every link."""
         evidence = super().verify_healed()
-        return both(evidence, self._compared(frozenset())) if evidence.proven else evidence
+        return combine_evidence(evidence, self._compared(frozenset())) if evidence.proven else evidence
 
     def _compared(self, hit: frozenset[Link]) -> Evidence:
         for look in range(1, LOOKS + 1):
@@ -210,7 +210,7 @@ def _run(host: Host, orders: Mapping[str, Any], kind: Any) -> Any:
 
 
 def _mtu(host: Host, own: str) -> int:
-    words = said(host, "ip", "-o", "link", "show", "dev", own).split()
+    words = output_of(host, "ip", "-o", "link", "show", "dev", own).split()
     return int(words[words.index("mtu") + 1])
 
 

@@ -14,7 +14,7 @@ from cluster.network import probe_matrix
 from cluster.network.packet_filter import Rule
 from nemesis.faults.links.zero_probability import IdleAtZero
 from nemesis.proof import evidence
-from nemesis.targets.grudge import Grudge, Link, touching
+from nemesis.targets.grudge import Grudge, Link, links_touching
 from nemesis.targets.selectors import Selector
 
 
@@ -40,7 +40,7 @@ class Loss(IdleAtZero):
     @classmethod
     def grudge(cls, selector: Selector, names: Sequence[str], participants: Sequence[str]) -> Grudge:  # noqa: ARG003
         """Every link of the targets, each way."""
-        return touching(names, participants)
+        return links_touching(names, participants)
 
     @classmethod
     def describe(cls, selector: Selector, names: Sequence[str], others: Sequence[str], params: LossParams) -> str:  # noqa: ARG003
@@ -60,4 +60,6 @@ class Loss(IdleAtZero):
     def judge(self, received: Mapping[Link, int], sent: int, disturbed: frozenset[Link]) -> evidence.Judged:
         """Within the exact binomial bounds on each link that is hit, everything elsewhere."""
         bounds = probe_matrix.binomial_bounds(sent, 1.0 - self.params.probability)
-        return evidence.lossy(self.hit - disturbed, (self.inside | self.others) - disturbed, received, sent, bounds)
+        return evidence.judge_lossy(
+            self.hit - disturbed, (self.inside | self.others) - disturbed, received, sent, bounds
+        )

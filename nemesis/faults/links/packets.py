@@ -24,7 +24,7 @@ from nemesis.faults.fault import Outcomes, Scene, on_each
 from nemesis.faults.links import packet_program
 from nemesis.faults.links.link_fault import LinkFault
 from nemesis.faults.programs import ACTION_TIMEOUT_S, Resident
-from nemesis.targets.grudge import Grudge, touching
+from nemesis.targets.grudge import Grudge, links_touching
 from nemesis.targets.selectors import Selector
 
 MOST_HELD: Final = 20_000
@@ -64,7 +64,7 @@ class PacketFault(LinkFault):
     @classmethod
     def grudge(cls, selector: Selector, names: Sequence[str], participants: Sequence[str]) -> Grudge:  # noqa: ARG003
         """Every link of the targets, each way."""
-        return touching(names, participants)
+        return links_touching(names, participants)
 
     @classmethod
     def obstacle(cls, host: Host) -> str | None:

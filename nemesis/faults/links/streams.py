@@ -18,7 +18,7 @@ from cluster.network.probe_matrix import Stream
 from nemesis.faults.links.link_fault import LOOKS
 from nemesis.faults.links.packets import PacketFault
 from nemesis.faults.links.zero_probability import IdleAtZero
-from nemesis.proof.evidence import beside_others, both, first_few
+from nemesis.proof.evidence import beside_others, combine_evidence, first_few
 from nemesis.targets.grudge import Link
 
 STREAMS: Final = "streams"
@@ -63,7 +63,7 @@ class StreamFault(IdleAtZero, PacketFault):
     def verify_healed(self) -> Evidence:
         """No rule is left, and every stream arrives whole."""
         evidence = super().verify_healed()
-        return both(evidence, self._compared(frozenset())) if evidence.proven else evidence
+        return combine_evidence(evidence, self._compared(frozenset())) if evidence.proven else evidence
 
     def _compared(self, hit: frozenset[Link]) -> Evidence:
         """Send until what is seen is as it should be, a few times at most."""
@@ -114,7 +114,7 @@ def judge(
     if others:
         parts.append(f"{len(others) - len(broken)} of {len(others)} {'others' if hit else 'links'} passed all in order")
     if bad := wrong + broken:
-        parts.append(f"wrong: {first_few([f'{a}→{b} {said(seen[a, b], sent)}' for a, b in bad], '; ')}")
+        parts.append(f"wrong: {first_few([f'{a}→{b} {describe_stream(seen[a, b], sent)}' for a, b in bad], '; ')}")
     details: dict[str, Any] = {
         "sent": sent,
         "hit": {f"{a}>{b}": msgspec.to_builtins(seen[a, b]) for a, b in ours},
@@ -124,7 +124,7 @@ def judge(
     return Evidence(kind=STREAMS, proven=proven, summary=", ".join(parts), details=details)
 
 
-def said(stream: Stream, sent: int) -> str:
+def describe_stream(stream: Stream, sent: int) -> str:
     """What became of the probes of a link, for people."""
     doubled = stream.arrived - stream.distinct
     words = {"twice": doubled, "late": stream.late, "altered": stream.altered}

@@ -12,7 +12,7 @@ from chaos.core.errors import ChaosError
 from chaos.core.fault_nature import Colour
 from cluster.host import Host
 from nemesis.faults.links.blackhole import HELP
-from nemesis.faults.links.kernel_change import Change, KeptChange, check_control, device, said, tried
+from nemesis.faults.links.kernel_change import Change, KeptChange, check_control, device, output_of, why_impossible
 from nemesis.proof import evidence
 from nemesis.targets.grudge import Grudge, Link, one_way
 from nemesis.targets.selectors import Selector
@@ -46,7 +46,7 @@ class WrongArp(KeptChange):
         except ChaosError as error:
             return f"{error}; {HELP}"
         back = ("ip", "-4", "neigh", "del", _NOBODY, "dev", own)
-        return tried(host, [_entry(_NOBODY, _nobodys(), own)], [back], HELP)
+        return why_impossible(host, [_entry(_NOBODY, _nobodys(), own)], [back], HELP)
 
     def peers(self, name: str) -> tuple[Host, ...]:
         """Those whom a target does not reach."""
@@ -55,7 +55,7 @@ class WrongArp(KeptChange):
     def state(self, name: str, host: Host) -> str:
         """The permanent entries for these peers; what the kernel learned by itself comes and goes."""
         wanted = {peer.address for peer in self.peers(name)}
-        lines = said(host, "ip", "-4", "neigh", "show", "nud", "permanent").splitlines()
+        lines = output_of(host, "ip", "-4", "neigh", "show", "nud", "permanent").splitlines()
         return ", ".join(sorted(line for line in lines if line.split()[0] in wanted))
 
     def change(self, name: str, host: Host, before: str) -> Change:
@@ -64,7 +64,9 @@ class WrongArp(KeptChange):
         check_control(host, peers)
         if before:
             raise ChaosError(f"somebody has given it permanent entries already, which would be lost: {before}")
-        far = [peer.name for peer in peers if "via" in said(host, "ip", "-4", "route", "get", peer.address).split()]
+        far = [
+            peer.name for peer in peers if "via" in output_of(host, "ip", "-4", "route", "get", peer.address).split()
+        ]
         if far:
             raise ChaosError(f"a router lies between it and {' '.join(far)}, whose hardware addresses it does not need")
         own = device(host)

@@ -43,7 +43,7 @@ def table(pid: int, to: set[str]) -> dict[str, str]:
     return found
 
 
-def held(pid: int) -> set[str]:
+def held_sockets(pid: int) -> set[str]:
     """The inodes of the sockets that a process holds; none if it has ended."""
     found: set[str] = set()
     try:
@@ -62,7 +62,7 @@ def held(pid: int) -> set[str]:
 
 def connections(pid: int, to: set[str]) -> list[str]:
     """The connections of one process."""
-    own = held(pid)
+    own = held_sockets(pid)
     return sorted(said for inode, said in table(pid, to).items() if inode in own)
 
 

@@ -60,7 +60,7 @@ def pin(pid: int, cpu: int) -> dict[str, list[int]]:
     return before
 
 
-def back(pid: int, before: dict[str, list[int]]) -> None:
+def restore_threads(pid: int, before: dict[str, list[int]]) -> None:
     """Let all threads run where they could."""
     usual = before.get(str(pid)) or sorted(os.sched_getaffinity(0))
     for thread in threads(pid):
@@ -93,7 +93,7 @@ def load(pid: int, start: int, hogs: int, cpu: int, usual: dict[str, list[int]],
 
     def end(_number: int, _frame: object) -> None:
         if lives(pid, start):
-            back(pid, usual)
+            restore_threads(pid, usual)
         os._exit(0)
 
     signal.signal(signal.SIGTERM, end)
@@ -151,6 +151,6 @@ if __name__ == "__main__":
     elif "pin" in orders:
         print(json.dumps(pin(orders["pid"], orders["pin"])))
     elif "back" in orders:
-        back(orders["pid"], orders["back"])
+        restore_threads(orders["pid"], orders["back"])
     else:
         print(json.dumps(watch(orders["pid"], orders["watch"], orders["seconds"], orders["pid_file"])))

@@ -48,14 +48,14 @@ def amount(path: str, name: str) -> int:
         return 0
 
 
-def spare() -> int:
+def spare_bytes() -> int:
     """How many bytes may be filled such that enough is left to others."""
     table = "/proc/meminfo"
     return amount(table, "MemAvailable") - int(amount(table, "MemTotal") * LEFT)
 
 
 def _check(size: int) -> None:
-    if (most := spare()) < size:
+    if (most := spare_bytes()) < size:
         raise OSError(f"only {max(0, most) // MIB} MiB can be had without harm to others; give fewer mib")
 
 

@@ -138,7 +138,7 @@ class Priority(CpuLoad):
         seen, cpu = self._standing_of(self.nodes[name], now.pid), self._cpu[name]
         if seen.cpus != (cpu,):
             return False, f"pid {now.pid} may run elsewhere than beside the loops"
-        same = has(seen, self._low(name))
+        same = has_priority(seen, self._low(name))
         return same, f"pid {now.pid} {'still has that' if same else 'has another'} priority on processor {cpu}"
 
     def _low(self, name: str) -> dict[str, int]:
@@ -182,7 +182,7 @@ class Priority(CpuLoad):
         return msgspec.json.decode(run_program(node.host, _PROGRAM, {"pid": pid}), type=Standing)
 
 
-def has(standing: Standing, to: dict[str, int]) -> bool:
+def has_priority(standing: Standing, to: dict[str, int]) -> bool:
     """Pure: whether all threads, or the session, or both, have the priority that was set."""
     session = "autogroup" not in to or standing.autogroup == to["autogroup"]
     return session and ("nice" not in to or standing.nice == (to["nice"],))
@@ -196,7 +196,7 @@ def judge(seen: Seen, to: dict[str, int]) -> Fact:
     """
     low = max(to.values(), default=0)
     most = seen.usual * math.sqrt(_STEP**-low)
-    same = has(seen, to)
+    same = has_priority(seen, to)
     told = f"one of nice {low} gets {seen.got:.1%} beside {seen.usual:.1%}".replace("%", " %")
     told += f", it ran {seen.ran:.2f} s and waited {seen.waited:.2f} s"
     return seen.got <= most and same, f"{told}{'' if same else ', it has another priority'}"

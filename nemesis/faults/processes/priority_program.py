@@ -88,7 +88,7 @@ def set_threads(pid: int, nice: int) -> None:
         done |= new
 
 
-def put(pid: int, to: dict[str, int]) -> None:
+def set_priority(pid: int, to: dict[str, int]) -> None:
     """Set what is named."""
     if "nice" in to:
         set_threads(pid, to["nice"])
@@ -113,8 +113,8 @@ def _undone(way: str) -> bool:
         code = 1
         with suppress(OSError):
             os.setsid()
-            put(os.getpid(), {way: _LOW})
-            put(os.getpid(), {way: 0 if way == "autogroup" else usual})
+            set_priority(os.getpid(), {way: _LOW})
+            set_priority(os.getpid(), {way: 0 if way == "autogroup" else usual})
             code = 0
         os._exit(code)
     return os.waitpid(child, 0)[1] == 0
@@ -139,7 +139,7 @@ def spin(cpu: int, to: dict[str, int], seconds: float) -> int:
         os.setsid()
         signal.alarm(int(seconds) + 20)
         os.sched_setaffinity(0, [cpu])
-        put(os.getpid(), to)
+        set_priority(os.getpid(), to)
         began, ran = time.monotonic(), time.process_time()
         while time.monotonic() < began + seconds:
             pass
@@ -167,6 +167,6 @@ if __name__ == "__main__":
     elif "cpu" in orders:
         print(json.dumps(watch(**orders)))
     elif "to" in orders:
-        put(orders["pid"], orders["to"])
+        set_priority(orders["pid"], orders["to"])
     else:
         print(json.dumps(state(orders["pid"])))

@@ -25,7 +25,7 @@ def stat(pid: int) -> list[str]:
         return []
 
 
-def same(pid: int, start: int) -> bool:
+def is_same_process(pid: int, start: int) -> bool:
     """Whether the pid is still of that process."""
     seen = stat(pid)
     return bool(seen) and seen[0] not in "ZX" and int(seen[19]) == start
@@ -49,7 +49,7 @@ def stutter(pid: int, start: int, on_ms: float, off_ms: float, pid_file: str) ->
         going = False
 
     signal.signal(signal.SIGTERM, end)
-    while going and same(pid, start):
+    while going and is_same_process(pid, start):
         for number, pause_ms in ((signal.SIGSTOP, off_ms), (signal.SIGCONT, on_ms)):
             try:
                 os.kill(pid, number)

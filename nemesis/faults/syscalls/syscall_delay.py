@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from nemesis.faults.syscalls.calls import Calls
-from nemesis.faults.syscalls.syscall_fault import Returned, SyscallFault, named
+from nemesis.faults.syscalls.syscall_fault import Returned, SyscallFault, describe_calls
 
 _SHORT_MS: Final = 50
 """Calls that wait no longer are made one after the other."""
@@ -36,7 +36,7 @@ class SyscallDelay(SyscallFault):
     @classmethod
     def said(cls, params: Any) -> str:
         """How long."""
-        return f"{named(params)} waits {params.delay_ms:g} ms"
+        return f"{describe_calls(params)} waits {params.delay_ms:g} ms"
 
     def action(self) -> tuple[int, int]:
         """The wait."""

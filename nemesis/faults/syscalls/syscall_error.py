@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from nemesis.faults.syscalls.calls import Calls
 from nemesis.faults.syscalls.errnos import Errno, number_of
-from nemesis.faults.syscalls.syscall_fault import Returned, SyscallFault, named
+from nemesis.faults.syscalls.syscall_fault import Returned, SyscallFault, describe_calls
 
 _PROBES: Final = 100
 
@@ -29,7 +29,7 @@ class SyscallError(SyscallFault):
     @classmethod
     def said(cls, params: Any) -> str:
         """The errno as well."""
-        return f"{named(params)} gives {params.errno}"
+        return f"{describe_calls(params)} gives {params.errno}"
 
     def action(self) -> tuple[int, int]:
         """The errno."""

@@ -223,10 +223,10 @@ class SyscallFault(Fault):
         patience_s = f"{(patience_ms * each + _MARGIN_MS) / 1e3:g}"
         argv = ("sh", "-c", _PROBES, "sh", str(at_a_time), patience_s, *run, path, "probe", member, str(each))
         done = host.run(*argv, timeout_s=ACTION_TIMEOUT_S).check(f"{host.name}: probing {call}")
-        return [self.is_hit(one, patience_ms) for one in returned(done.text, at_a_time * each, call)]
+        return [self.is_hit(one, patience_ms) for one in parse_returned(done.text, at_a_time * each, call)]
 
 
-def returned(text: str, count: int, call: str) -> list[Returned]:
+def parse_returned(text: str, count: int, call: str) -> list[Returned]:
     """Pure: what probes printed of ``count`` calls.
 
     Raises:
@@ -242,7 +242,7 @@ def returned(text: str, count: int, call: str) -> list[Returned]:
     return seen
 
 
-def named(params: Calls) -> str:
+def describe_calls(params: Calls) -> str:
     """Pure: which calls, for people: ``every fsync, every write``, or ``one in 3 write``, with the share."""
     how = "every" if params.every == 1 else f"one in {params.every}"
     parts = ", ".join(f"{how} {call}" for call in params.call)

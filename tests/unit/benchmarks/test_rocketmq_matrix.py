@@ -41,14 +41,14 @@ def asked(command):
 def test_modes_are_safe_and_meet_faults(matrix):
     for name in matrix.MODES:
         settings, faults = asked(matrix.command_of(name, 1))
-        assert promises.unsafe(settings) is None, name
+        assert promises.unsafe_setting(settings) is None, name
         assert len(faults) >= 3, name
 
 
 def test_settings_that_give_safety_up_are_known_to(matrix):
     for name in matrix.UNSAFE:
         settings, faults = asked(matrix.command_of(name, 1))
-        assert promises.unsafe(settings) is not None, name
+        assert promises.unsafe_setting(settings) is not None, name
         assert faults, name
 
 

@@ -1,4 +1,4 @@
-"""No file of the source is too long to be read at once."""
+"""No Python file is too long to be read at once: source, benchmarks, examples and tests."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 from repository import ROOT
 
 MOST_LINES = 400
-ROOMS = ("chaos", "cluster", "nemesis", "checkers", "spark_checkers", "reports", "benchmarks")
+ROOMS = ("chaos", "cluster", "nemesis", "checkers", "spark_checkers", "reports", "benchmarks", "examples", "tests")
 
 
 def too_long(folder: Path) -> dict[str, int]:

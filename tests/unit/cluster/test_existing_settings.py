@@ -38,7 +38,7 @@ def stock(view, **changed):
 
 def test_a_cluster_as_the_harness_would_set_it_promises_the_same():
     view = view_of(minInSyncReplicas="2")
-    text, data, promises = existing.concluded(stock(view), view, frozenset({"broker.minInSyncReplicas"}))
+    text, data, promises = existing.effects_note(stock(view), view, frozenset({"broker.minInSyncReplicas"}))
     assert promises == ROCKETMQ.promises(view.settings)
     assert "promises are made by what the nodes say" in text
     assert not data["warning"]
@@ -47,12 +47,12 @@ def test_a_cluster_as_the_harness_would_set_it_promises_the_same():
 def test_promises_follow_from_what_the_nodes_say_and_not_from_the_harness_defaults():
     view = view_of(client__slaveReads="off")
     shown = stock(view, broker__minInSyncReplicas="2", broker__allAckInSyncStateSet="false")
-    text, _, promises = existing.concluded(shown, view, frozenset())
+    text, _, promises = existing.effects_note(shown, view, frozenset())
     assert promises.min_in_sync == 2
     assert promises.allowed == {}, "where replicas need not agree nothing is by design"
     assert "2 differ from what the harness would set" in text
     assert "broker.allAckInSyncStateSet=false gives safety up" in text
-    assert existing.alike(shown, view)["broker.minInSyncReplicas"] == "2"
+    assert existing.common_settings(shown, view)["broker.minInSyncReplicas"] == "2"
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_promises_follow_from_what_the_nodes_say_and_not_from_the_harness_defaul
 )
 def test_the_node_that_promises_least_decides(changed, field, value):
     view = view_of(client__slaveReads="off", slaveReadEnable="true")
-    text, data, promises = existing.concluded(stock(view, **changed), view, frozenset())
+    text, data, promises = existing.effects_note(stock(view, **changed), view, frozenset())
     assert getattr(promises, field) == value
     if "b2__minInSyncReplicas" in changed and value == 0:
         assert "not alike on all nodes: broker.minInSyncReplicas" in text
@@ -87,14 +87,16 @@ def test_the_node_that_promises_least_decides(changed, field, value):
 def test_what_was_asked_for_and_is_not_there_ends_the_deployment(asked, changed, says):
     view = view_of(minInSyncReplicas="2")
     with pytest.raises(DeployError) as caught:
-        existing.concluded(stock(view, **changed), view, asked)
+        existing.effects_note(stock(view, **changed), view, asked)
     assert says in str(caught.value)
     assert "with --reuse the harness configures nothing" in str(caught.value)
 
 
 def test_the_margin_of_progress_belongs_to_the_timers_that_it_was_measured_with():
     view = view_of()
-    text, data, promises = existing.concluded(stock(view, b2__syncControllerMetadataPeriod="10000"), view, frozenset())
+    text, data, promises = existing.effects_note(
+        stock(view, b2__syncControllerMetadataPeriod="10000"), view, frozenset()
+    )
     why = (
         "progress under faults on controllers (its margin was measured with other timers than "
         "broker.syncControllerMetadataPeriod=10000)"
@@ -109,7 +111,7 @@ def test_the_margin_of_progress_belongs_to_the_timers_that_it_was_measured_with(
 
 
 def test_jvm_settings_cannot_be_asked_for():
-    text, data, _ = existing.concluded(stock(view_of()), view_of(), frozenset({"jvm.broker.Xmx"}))
+    text, data, _ = existing.effects_note(stock(view_of()), view_of(), frozenset({"jvm.broker.Xmx"}))
     assert "cannot be asked for: jvm.broker.Xmx" in text
     assert data["warning"]
 
@@ -142,32 +144,32 @@ def test_every_setting_of_nodes_can_be_asked_back():
 
 def test_a_minimq_of_the_runs_own():
     view = minimq_view(minInSyncReplicas="1")
-    assert minimq.concluded(told_by(view), view.settings, None) == (
+    assert minimq.effects_note(told_by(view), view.settings, None) == (
         "45 settings proven to be in effect on 6 nodes",
         None,
     )
     with pytest.raises(DeployError, match=r"b2: broker.minInSyncReplicas was set to 1 and is 2$"):
-        minimq.concluded(told_by(view, b2={"broker.minInSyncReplicas": "2"}), view.settings, None)
+        minimq.effects_note(told_by(view, b2={"broker.minInSyncReplicas": "2"}), view.settings, None)
     with pytest.raises(DeployError, match="c1 does not say its settings in effect: no answer"):
-        minimq.concluded(told_by(view, c1="no answer"), view.settings, None)
+        minimq.effects_note(told_by(view, c1="no answer"), view.settings, None)
 
 
 def test_a_minimq_that_was_there():
     view = minimq_view()
-    text, promises = minimq.concluded(told_by(view), view.settings, frozenset())
+    text, promises = minimq.effects_note(told_by(view), view.settings, frozenset())
     assert promises == MiniMQ().promises(view.settings)
     assert text.startswith("0 settings proven")
     lax = told_by(view, b3={"broker.minInSyncReplicas": "1"})
-    text, promises = minimq.concluded(lax, view.settings, frozenset())
+    text, promises = minimq.effects_note(lax, view.settings, frozenset())
     assert promises.min_in_sync == 1
     assert "not alike on all nodes: broker.minInSyncReplicas" in text
     with pytest.raises(DeployError, match=r"b3: broker.minInSyncReplicas was set to 2 and is 1$"):
-        minimq.concluded(lax, view.settings, frozenset({"broker.minInSyncReplicas"}))
+        minimq.effects_note(lax, view.settings, frozenset({"broker.minInSyncReplicas"}))
 
 
 def test_a_minimq_that_cannot_be_asked_is_held_to_nothing_that_its_settings_decide():
     view = minimq_view()
-    text, promises = minimq.concluded(told_by(view, b1="no answer"), view.settings, frozenset())
+    text, promises = minimq.effects_note(told_by(view, b1="no answer"), view.settings, frozenset())
     assert (promises.min_in_sync, promises.progress_margin_s, promises.replicas_read) == (0, 0.0, True)
     assert (promises.recovers_within_s, promises.rejoins_within_s) == (0.0, 0.0)
     assert promises.not_taken == (
@@ -181,7 +183,7 @@ def test_a_minimq_that_cannot_be_asked_is_held_to_nothing_that_its_settings_deci
 def test_a_minimq_with_other_timers_is_not_held_to_progress():
     view = minimq_view()
     slow = {name: {"controller.electionTimeout": "5"} for name in ("c1", "c2", "c3")}
-    _, promises = minimq.concluded(told_by(view, **slow), view.settings, frozenset())
+    _, promises = minimq.effects_note(told_by(view, **slow), view.settings, frozenset())
     assert (promises.min_in_sync, promises.progress_margin_s) == (2, 0.0)
     assert promises.recovers_within_s == MiniMQ().promises(view.settings).recovers_within_s + 2 * 4.5
     assert "controller.electionTimeout=5" in promises.not_taken[0]

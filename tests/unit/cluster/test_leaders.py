@@ -6,7 +6,7 @@ from leading import said
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import Claim, Observation
 from chaos.core.runinfo import Subject
-from cluster.leaders import LeadKeeper, incomplete, leads_of, missing_to_settle, not_ready, subjects_of, unsettled
+from cluster.leaders import LeadKeeper, incomplete, leads_of, missing_to_settle, not_ready, subjects_of, why_unsettled
 
 NODES = ("b1", "b2", "b3")
 GROUP = Subject(name="brokers", nodes=NODES)
@@ -97,13 +97,15 @@ def at(seconds):
 def test_it_has_settled_once_nothing_has_changed_for_long_enough():
     keeper = LeadKeeper(ALONE)
     seen = (said(1, "b1", "master", 1, members=NODES),)
-    assert unsettled(keeper.leads((), at(1)), at(1)) == "nobody leads brokers"
+    assert why_unsettled(keeper.leads((), at(1)), at(1)) == "nobody leads brokers"
     keeper.leads(seen, at(10))
     again = (said(2, "b1", "master", 1, members=NODES),)
-    assert unsettled(keeper.leads(again, at(12)), at(12)) == "brokers changed its leader, epoch or members 2.0 s ago"
-    assert unsettled(keeper.leads(again, at(16.5)), at(16.5)) is None
+    assert (
+        why_unsettled(keeper.leads(again, at(12)), at(12)) == "brokers changed its leader, epoch or members 2.0 s ago"
+    )
+    assert why_unsettled(keeper.leads(again, at(16.5)), at(16.5)) is None
     smaller = (said(3, "b1", "master", 1, members=("b1",)),)
-    assert unsettled(keeper.leads(smaller, at(17)), at(17)) is not None
+    assert why_unsettled(keeper.leads(smaller, at(17)), at(17)) is not None
     assert incomplete(keeper.leads(smaller, at(17)), ALONE) == "not in sync with brokers: b2, b3"
 
 
@@ -139,7 +141,7 @@ def test_a_thousand_subjects_each_with_a_leader_of_its_own():
         seen.append(Observation(time_ns=1, asked_ns=1, node=node, alive=True, claims=tuple(own)))
     leads = LeadKeeper(subjects).leads(tuple(seen), at(1))
     assert [leads[f"partition-{i}"].leader for i in range(4)] == ["b1", "b2", "b3", "b1"]
-    assert unsettled(leads, at(10)) is None
+    assert why_unsettled(leads, at(10)) is None
 
 
 def test_what_nobody_named_before_counts_too():

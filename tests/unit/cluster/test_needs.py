@@ -35,7 +35,7 @@ def test_etcd_is_there_or_apt_can_fetch_it(environment: dict[str, str]) -> None:
     folder = Path(environment["CHAOS_CACHE"]) / f"etcd-3.4.23-{platform.machine()}"
     folder.mkdir(parents=True)
     assert debian.needs(PACKAGE, environment) == Need(met=True, detail=f"3.4.23 in {folder}")
-    assert debian.unpacked(PACKAGE, print, environment) == folder, "a run looks there too"
+    assert debian.unpack_package(PACKAGE, print, environment) == folder, "a run looks there too"
 
 
 def test_rocketmq_needs_java_and_its_jars_or_maven(environment: dict[str, str]) -> None:

@@ -7,9 +7,9 @@ from chaos.core.errors import UsageError
 from chaos.core.runinfo import Subject
 from cluster.host import NodeSpec
 from cluster.leaders import Lead
-from nemesis.occasions.occasion import Occasion, Seen, came, occasion_of
+from nemesis.occasions.occasion import Occasion, Seen, occasion_of, what_came
 from nemesis.plan.plan import lanes, make_plan
-from nemesis.plan.sequence import Step, Steps, plan_steps, round_s, scaled, wrong_with
+from nemesis.plan.sequence import Step, Steps, plan_steps, round_s, scale_steps, wrong_with
 from nemesis.targets.topology import Topology
 
 KINDS = {"broker": "replica", "controller": "controller"}
@@ -27,7 +27,7 @@ def now(**changed):
 
 
 def said(text, leads, acked_ns=0, line=None):
-    return came(occasion_of(text, TOPOLOGY), TOPOLOGY, BEFORE, Seen(leads, acked_ns, line))
+    return what_came(occasion_of(text, TOPOLOGY), TOPOLOGY, BEFORE, Seen(leads, acked_ns, line))
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_steps_that_wait():
         (9.0, "out-of-sync", 10.0, 23.0),
     ]
     assert round_s(asked.steps) == 23.0
-    assert scaled(asked, 0.5, 0.0).steps[1] == msgspec.structs.replace(wait, after=0.5, duration=2.0, within=5.0)
+    assert scale_steps(asked, 0.5, 0.0).steps[1] == msgspec.structs.replace(wait, after=0.5, duration=2.0, within=5.0)
     assert wrong_with(wait) is None
     for wrong in ({"within": 0.0}, {"when": ""}, {"within": float("inf")}):
         assert wrong_with(msgspec.structs.replace(wait, **wrong))

@@ -1,95 +1,19 @@
 """The runner's clock, stages and ways out, with faults that are kept in memory; real ones are in tests/e2e_netns."""
 
 import threading
-from collections.abc import Callable
 
-import msgspec
 import pytest
-from leading import leads, subjects_of
+from leading import leads
+from runner_bench import BRIEF_S, LASTS, LONG, SHORT_S, Bench, Kept, Together, cluster, stages
 
-from chaos.core.clock import NS_PER_S, Deadline, now_ns
+from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.errors import CapabilityError, ChaosError, DeployError
-from chaos.core.event_files import read_events
-from chaos.core.events import EventLog, Evidence, Fault, Note
-from chaos.core.runinfo import NodeInfo
-from cluster.cluster import Cluster, Node
-from cluster.host import Capability, NodeSpec
-from cluster.system import Launch
+from cluster.host import Capability
 from nemesis import runner
 from nemesis.faults.fault import Fault as Injectable
 from nemesis.faults.fault import Outcomes, check_fault, on_each
-from nemesis.plan.plan import make_plan
-from nemesis.plan.sequence import Step, Steps, plan_steps
-from nemesis.runner import Nemesis, check_hosts, lead_s
-from nemesis.targets.selectors import Selector
-
-KINDS = {"broker": "replica", "controller": "controller"}
-LAUNCH = Launch(argv=("true",), env={}, files={}, ready_pattern="", logs=(), data=())
-BRIEF_S = 0.3
-SHORT_S = 1.0
-"""A row that ends by itself; one that a busy machine begins later than half of it is skipped."""
-
-LONG = {"duration_s": 600, "time_limit_s": 2000}
-
-
-class NoHost:
-    """A host on which nothing can be done."""
-
-    def __init__(self, name, capabilities=frozenset(Capability)):
-        self.name = name
-        self.address = "198.18.0.1"
-        self.home = "/nonexistent"
-        self.capabilities = capabilities
-
-    def run(self, *argv, stdin=b"", timeout_s):
-        raise DeployError(f"host {self.name} is gone")
-
-    put = get = run
-
-
-class Kept(Injectable):
-    """A fault that takes effect in a set; what it does wrong is a class attribute of the test's own."""
-
-    name = "kill"
-    verb = "taken"
-    help = "take {}"
-    hits = "nodes"
-    needs = frozenset({Capability.SIGNALS})
-    in_force: set[str]
-    calls: list[str]
-    on_act: Callable[[], None]
-    on_verify: Callable[[], None]
-    on_still: Callable[[], None]
-    on_heal: Callable[[], None]
-    lasts = True
-
-    def __init__(self, scene):
-        self.names = scene.targets.names
-
-    def _seen(self, proven, words):
-        return Evidence(kind="memory", proven=proven, summary=words)
-
-    def act(self):
-        self.calls.append("act")
-        self.in_force.update(self.names)
-        type(self).on_act()
-
-    def verify(self):
-        type(self).on_verify()
-        return self._seen(self.in_force >= set(self.names), "taken")
-
-    def verify_still(self):
-        self.calls.append("still")
-        type(self).on_still()
-        return self._seen(self.lasts and self.in_force >= set(self.names), "still taken")
-
-    def heal(self):
-        self.calls.append("heal")
-        type(self).on_heal()
-        self.in_force.difference_update(self.names)
-
-    def verify_healed(self):
-        return self._seen(self.in_force.isdisjoint(self.names), "free")
+from nemesis.plan.sequence import Step
+from nemesis.runner import check_hosts, lead_s
 
 
 @pytest.fixture
@@ -100,67 +24,6 @@ def kept():
         on_act = on_verify = on_still = on_heal = staticmethod(lambda: None)
 
     return Mine
-
-
-def cluster(capabilities=frozenset(Capability)):
-    nodes = {}
-    for name, role in {"b1": "broker", "b2": "broker", "b3": "broker", "c1": "controller"}.items():
-        info = NodeInfo(name=name, role=role, address="198.18.0.1")
-        nodes[name] = Node(info, NoHost(name, capabilities), LAUNCH)
-    return Cluster("test", nodes, KINDS, subjects_of([each.info for each in nodes.values()]))
-
-
-class Bench:
-    """One nemesis run in a thread, and what it wrote."""
-
-    def __init__(self, fault, tmp_path, nemesis="leader-kill", leadership=None, rows=1, follow=False, **changes):
-        specs = [NodeSpec(name=node.name, role=node.info.role) for node in cluster().nodes.values()]
-        times = {"interval_s": 0.1, "duration_s": SHORT_S, "time_limit_s": rows * (0.1 + SHORT_S)} | changes
-        self.plan = make_plan(nemesis, KINDS, specs, seed=1, subjects=subjects_of(specs), **times)
-        assert len(self.plan) == rows
-        if follow:
-            first, second = self.plan
-            after = {"name": "fixed-kill@broker", "selector": Selector.FIXED, "follows": 1}
-            self.plan = (first, msgspec.structs.replace(second, **after))
-        self.path = tmp_path / "run.events"
-        self.log = EventLog(self.path)
-        self.stop = threading.Event()
-        nodes, asked = cluster(), leadership or (lambda: leads(master="b2"))
-        self.origin_ns = now_ns()
-        self.nemesis = Nemesis(
-            self.plan, nodes, asked, self.log, self.origin_ns, NoHost("client"), faults={"kill": fault}
-        )
-        self.thread = threading.Thread(target=self.nemesis.run, args=(self.stop,))
-
-    def __enter__(self):
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self.stop.set()
-        self.thread.join(30)
-        assert not self.thread.is_alive()
-
-    def finish(self):
-        self.thread.join(30)
-        assert not self.thread.is_alive()
-        return self.events()
-
-    def events(self):
-        return [event for event in read_events(self.path) if isinstance(event, Fault)]
-
-    def notes(self):
-        return [event.text for event in read_events(self.path) if isinstance(event, Note)]
-
-    def await_stage(self, stage):
-        deadline = Deadline(f"stage {stage}", 20)
-        while not any(event.stage == stage for event in self.events()):
-            deadline.check()
-            threading.Event().wait(0.01)
-
-
-def stages(events):
-    return [event.stage for event in events]
 
 
 def test_a_fault_lives_through_its_stages_at_its_times(kept, tmp_path):
@@ -290,28 +153,6 @@ def test_a_leader_learned_within_the_row_is_hit_until_the_rows_end(kept, tmp_pat
     assert events[2].time_ns >= bench.origin_ns + (row.at_s + row.duration_s) * NS_PER_S
 
 
-class Together(Bench):
-    """The same with rows of a sequence instead."""
-
-    def __init__(self, fault, tmp_path, *steps):
-        super().__init__(fault, tmp_path)
-        specs = [NodeSpec(name=node.name, role=node.info.role) for node in cluster().nodes.values()]
-        self.plan = plan_steps(Steps(steps=steps), KINDS, specs, time_limit_s=1000, seed=1, subjects=subjects_of(specs))
-        self.nemesis = Nemesis(
-            self.plan,
-            cluster(),
-            lambda: leads(master="b2", controller="c1"),
-            self.log,
-            now_ns(),
-            NoHost("client"),
-            faults={"kill": fault},
-        )
-        self.thread = threading.Thread(target=self.nemesis.run, args=(self.stop,))
-
-
-LASTS = Step(nemesis="leader-kill", at=0.1, duration=600)
-
-
 def test_rows_that_overlap_are_in_force_together_and_each_ends_by_itself(kept, tmp_path):
     short = Step(nemesis="leader-kill@controller", at=0.1, duration=SHORT_S)
     with Together(kept, tmp_path, LASTS, short) as bench:
@@ -332,134 +173,6 @@ def test_a_fault_of_nodes_waits_for_a_free_target_and_says_whom_it_waited_for(ke
         events = bench.finish()
     (skipped,) = (event for event in events if event.id == 2)
     assert skipped.note == "no target was free until the row's end: b2 under another fault"
-
-
-def test_stop_heals_at_once_and_says_what_was_not_begun(kept, tmp_path):
-    with Bench(kept, tmp_path, rows=3, **LONG) as bench:
-        bench.await_stage("active")
-        bench.stop.set()
-        events = bench.finish()
-    assert stages(events) == ["inject", "active", "heal", "healed"]
-    assert "before the row's end" in events[2].note
-    assert kept.in_force == set()
-    assert bench.notes() == ["stopped: 2 planned fault(s) not begun"]
-
-
-def test_heal_all_ends_the_schedule_without_touching_the_callers_event(kept, tmp_path):
-    with Bench(kept, tmp_path, rows=3, **LONG) as bench:
-        bench.await_stage("active")
-        bench.nemesis.heal_all()
-        assert kept.in_force == set()
-        events = bench.finish()
-        assert not bench.stop.is_set()
-        bench.nemesis.heal_all()
-    assert stages(events) == stages(bench.events()) == ["inject", "active", "heal", "healed"]
-
-
-def test_an_act_that_raises_is_broke_and_healed_at_once(kept, tmp_path):
-    def fail():
-        raise ChaosError("iptables said no")
-
-    kept.on_act = staticmethod(fail)
-    with Bench(kept, tmp_path, **LONG, rows=3) as bench:
-        bench.await_stage("healed")
-        bench.stop.set()
-        events = bench.finish()
-    assert stages(events) == ["inject", "broke", "heal", "healed"]
-    assert events[1].note == "iptables said no"
-    assert kept.in_force == set()
-
-
-def test_a_look_that_raises_is_unproven(kept, tmp_path):
-    def fail():
-        raise ValueError("three\nlines\nof it")
-
-    kept.on_verify = staticmethod(fail)
-    with Bench(kept, tmp_path, **LONG, rows=3) as bench:
-        bench.await_stage("active")
-        bench.stop.set()
-        events = bench.finish()
-    assert not events[1].evidence.proven
-    assert events[1].evidence.summary == "could not look: ValueError: three lines of it"
-    assert stages(events) == ["inject", "active", "heal", "healed"]
-
-
-def test_a_fault_that_does_not_last_is_broke(kept, tmp_path):
-    kept.lasts = False
-    with Bench(kept, tmp_path) as bench:
-        events = bench.finish()
-    assert stages(events) == ["inject", "active", "heal", "broke", "healed"]
-    assert not events[2].evidence.proven
-    assert events[3].note == "did not last: still taken"
-    assert events[4].note == "", "what a reader keeps last is why it broke"
-
-
-def test_a_last_look_that_does_not_end_in_time_has_not_seen_the_fault_last(kept, tmp_path):
-    gate = threading.Event()
-    kept.on_still = staticmethod(lambda: gate.wait(20) and None)
-    kept.on_heal = staticmethod(gate.set)
-    with Bench(kept, tmp_path) as bench:
-        events = bench.finish()
-    assert stages(events) == ["inject", "active", "heal", "broke", "healed"]
-    assert not events[2].evidence.proven
-    assert events[3].note.startswith("not seen to last: not looked at: the fault ended ")
-
-
-def test_a_last_look_that_somebody_stops_says_so_and_shows_nothing(kept, tmp_path):
-    gate = threading.Event()
-    kept.on_heal = staticmethod(gate.set)
-    bench = Bench(kept, tmp_path, duration_s=2, time_limit_s=2.1)
-    kept.on_still = staticmethod(lambda: bench.stop.set() or (gate.wait(20) and None))
-    with bench:
-        events = bench.finish()
-    assert stages(events) == ["inject", "active", "heal", "healed"]
-    assert events[2].evidence is None
-    assert events[2].note.startswith("stopped ")
-
-
-def test_a_heal_that_fails_is_tried_again_by_heal_all(kept, tmp_path):
-    failures = [ChaosError("b2: busy"), ChaosError("b2: busy")]
-
-    def fail():
-        if failures:
-            raise failures.pop()
-
-    kept.on_heal = staticmethod(fail)
-    with Bench(kept, tmp_path, **LONG, rows=3) as bench:
-        bench.await_stage("active")
-        bench.stop.set()
-        bench.finish()
-        assert bench.nemesis.unhealed() == (1,)
-        bench.nemesis.heal_all()
-    events = bench.events()
-    assert stages(events) == ["inject", "active"] + ["heal", "healed"] * 3
-    assert [event.evidence.proven for event in events if event.stage == "healed"] == [False, False, True]
-    assert events[3].evidence.summary == "free; healing said: b2: busy"
-    assert bench.nemesis.unhealed() == ()
-
-
-def test_an_observer_that_raises_breaks_its_row_only(kept, tmp_path):
-    answers = [ValueError("no observer"), leads(master="b1")]
-
-    def leadership():
-        answer = answers.pop(0) if len(answers) > 1 else answers[0]
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    times = {"duration_s": 2.0, "time_limit_s": 4.2}  # a machine that is short of time begins the second row late
-    with Bench(kept, tmp_path, rows=2, leadership=leadership, **times) as bench:
-        events = bench.finish()
-    assert stages(events) == ["broke", "inject", "active", "heal", "healed"]
-    assert events[0].note == "ValueError: no observer"
-
-
-def test_healing_goes_on_when_the_log_is_closed(kept, tmp_path):
-    with Bench(kept, tmp_path, **LONG, rows=3) as bench:
-        bench.await_stage("active")
-        bench.log.close()
-        bench.nemesis.heal_all()
-    assert kept.in_force == set()
 
 
 def test_a_host_that_cannot_do_it_is_refused_before_the_start(kept, tmp_path):

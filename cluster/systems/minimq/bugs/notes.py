@@ -1,8 +1,7 @@
 """What a bent rule really did: the injected truth that a verdict can be held against.
 
 A rule sees numbers, not who decides; so the cores' entrances say whose event is being decided, and a note takes the
-node, its epoch and, for a position of the log, the record from there. Notes are bounded and each is kept once. The
-module refuses to bend anything.
+node, its epoch and, for a position of the log, the record from there. Notes are bounded and each is kept once.
 """
 
 from collections import deque

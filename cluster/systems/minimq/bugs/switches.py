@@ -45,7 +45,7 @@ class Switch(NamedTuple):
     seed: str = ""
 
 
-def rarely(replacement: Replacement, switch: Switch) -> Replacement:
+def in_some_calls(replacement: Replacement, switch: Switch) -> Replacement:
     """The same, in a share of the calls; in the others what is in its place now decides."""
     if switch.share >= 1:
         return replacement
@@ -65,7 +65,7 @@ def replacements(notes: Notes, switch: Switch) -> list[Replacement]:
         KeyError: there is no such bug.
     """
     entrances = [Replacement(core, "handle", notes.enter(core.handle)) for core in (Broker, Controller)]
-    return entrances + [rarely(one, switch) for one in _BENDS[switch.name](notes)]
+    return entrances + [in_some_calls(one, switch) for one in _BENDS[switch.name](notes)]
 
 
 def switch_on(switch: Switch) -> None:

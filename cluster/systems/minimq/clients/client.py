@@ -18,7 +18,7 @@ from chaos.models.log.words import F, Record
 from cluster.system import ClusterView
 from cluster.systems._shared.client import RoutedClient
 from cluster.systems.minimq import config
-from cluster.systems.minimq.clients.outcomes import expected
+from cluster.systems.minimq.clients.outcomes import expect
 from cluster.systems.minimq.clients.route import Controllers
 from cluster.systems.minimq.clients.rpc import Asked, Link
 from cluster.systems.minimq.protocol import groups
@@ -77,23 +77,23 @@ class MiniMQClient(RoutedClient[Asked]):
         request = Produce(
             topic=self._topic, queue=op.key, body=body, producer=send.producer, sequence=send.producer_sequence
         )
-        received.result = Placed(expected(await self._links[node].ask(request, deadline_ns), Produced).offset)
+        received.result = Placed(expect(await self._links[node].ask(request, deadline_ns), Produced).offset)
 
     async def _commit(self, op: Invocation, node: str, deadline_ns: int, received: Received) -> None:  # noqa: ARG002
         commit: CommitAt = op.argument
         request = Commit(group=self._group, topic=self._topic, queue=op.key, offset=commit.offset)
-        expected(await self._links[node].ask(request, deadline_ns), CommitDone)
+        expect(await self._links[node].ask(request, deadline_ns), CommitDone)
 
     async def _committed(self, op: Invocation, node: str, deadline_ns: int, received: Received) -> None:
         request = FetchCommitted(group=self._group, topic=self._topic, queue=op.key)
-        received.result = GoesOn(expected(await self._links[node].ask(request, deadline_ns), Committed).offset)
+        received.result = GoesOn(expect(await self._links[node].ask(request, deadline_ns), Committed).offset)
 
     async def _weak_read(self, op: Invocation, node: str, deadline_ns: int, received: Received) -> None:
         read: ReadFrom = op.argument
         given = received.result = Given()
         at = read.offset
         request = Poll(topic=self._topic, queue=op.key, offset=at, records_max=POLL_RECORDS, wait_ms=read.wait_ms)
-        polled = expected(await self._links[node].ask(request, deadline_ns), Polled)
+        polled = expect(await self._links[node].ask(request, deadline_ns), Polled)
         given.max_offset = polled.end
         self._take(polled, at, op.key, given)
 
@@ -108,14 +108,14 @@ class MiniMQClient(RoutedClient[Asked]):
         read: ReadFrom | None = op.argument
         at = None if read is None else read.offset
         if at is None:
-            offsets = expected(await link.ask(GetOffsets(topic=self._topic, queue=op.key), deadline_ns), Offsets)
+            offsets = expect(await link.ask(GetOffsets(topic=self._topic, queue=op.key), deadline_ns), Offsets)
             epochs.add(offsets.epoch)
             at = given.min_offset = given.next_offset = offsets.least
             given.max_offset = offsets.end
         while given.max_offset is None or at < given.max_offset:
             count = READ_RECORDS if given.max_offset is None else min(READ_RECORDS, given.max_offset - at)
             page = Read(topic=self._topic, queue=op.key, offset=at, records_max=count)
-            polled = expected(await link.ask(page, deadline_ns), Polled)
+            polled = expect(await link.ask(page, deadline_ns), Polled)
             epochs.add(polled.epoch)
             end = given.max_offset = polled.end if given.max_offset is None else given.max_offset
             behind = self._take(polled, at, op.key, given)
@@ -135,7 +135,7 @@ class MiniMQClient(RoutedClient[Asked]):
         while at < behind and (given.max_offset is None or behind < given.max_offset):
             at = behind
             page = Poll(topic=self._topic, queue=op.key, offset=at, records_max=READ_RECORDS)
-            polled = expected(await self._links[node].ask(page, deadline_ns), Polled)
+            polled = expect(await self._links[node].ask(page, deadline_ns), Polled)
             given.min_offset, given.max_offset = LEAST_OFFSET, polled.end
             behind = self._take(polled, at, op.key, given)
 

@@ -15,7 +15,7 @@ _LENGTH = struct.Struct(">I")
 _MOST = 1 << 20
 
 
-def exactly(link: socket.socket, size: int) -> bytes:
+def read_exactly(link: socket.socket, size: int) -> bytes:
     """So many bytes. Raises OSError: the node has closed the connection."""
     received = b""
     while len(received) < size:
@@ -30,10 +30,10 @@ def exchange(host: str, port: int, send: bytes, timeout_s: float) -> bytes:
     """What the first frame that comes back holds. Raises OSError: none does, or it is longer than 1 MiB."""
     with socket.create_connection((host, port), timeout_s) as link:
         link.sendall(send)
-        (length,) = _LENGTH.unpack(exactly(link, _LENGTH.size))
+        (length,) = _LENGTH.unpack(read_exactly(link, _LENGTH.size))
         if length > _MOST:
             raise OSError(f"a frame of {length} bytes")
-        return exactly(link, length)
+        return read_exactly(link, length)
 
 
 if __name__ == "__main__":

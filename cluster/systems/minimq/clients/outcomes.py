@@ -56,7 +56,7 @@ _ROWS: Final = MappingProxyType({(row.kind, row.reason): row for row in TABLE})
 AnswerT = TypeVar("AnswerT", bound=msgspec.Struct)
 
 
-def expected(answer: msgspec.Struct, kind: type[AnswerT]) -> AnswerT:
+def expect(answer: msgspec.Struct, kind: type[AnswerT]) -> AnswerT:
     """The answer, if it is of the kind asked for.
 
     Raises:

@@ -18,7 +18,7 @@ from chaos.core.runinfo import NodeInfo
 from cluster.leaders import leads_of, not_ready
 from cluster.system import ClusterView, Confirmed, Removal
 from cluster.systems.minimq import config, settings, settings_proof
-from cluster.systems.minimq.clients.outcomes import expected
+from cluster.systems.minimq.clients.outcomes import expect
 from cluster.systems.minimq.clients.route import Controllers
 from cluster.systems.minimq.clients.rpc import Asked, Link
 from cluster.systems.minimq.config import CONTROLLERS
@@ -79,15 +79,15 @@ class MiniMQProbe:
             DeployError: a setting is not in effect, or a node of the run's own does not say.
         """
         shown = {node.name: await self._shown(node) for node in self._view.nodes}
-        text, promises = settings_proof.concluded(shown, self._view.settings, asked)
+        text, promises = settings_proof.effects_note(shown, self._view.settings, asked)
         data = {"warning": promises is not None and bool(promises.not_taken)}
         note = Note(time_ns=now_ns(), name="settings-in-effect", text=text, data=data)
-        return Confirmed(notes=(note,), settings=settings_proof.alike(shown), promises=promises)
+        return Confirmed(notes=(note,), settings=settings_proof.common_settings(shown), promises=promises)
 
     async def _shown(self, node: NodeInfo) -> dict[str, str] | str:
         """The settings that a node goes by, or why it does not say them."""
         try:
-            told = expected(await self._links[node.name].ask(GetSettings(), ns_from_now(_SETTINGS_TIMEOUT_S)), Settings)
+            told = expect(await self._links[node.name].ask(GetSettings(), ns_from_now(_SETTINGS_TIMEOUT_S)), Settings)
             return settings.in_effect(node.role, told)
         except (Definite, Indefinite, msgspec.ValidationError) as error:
             return str(error)
@@ -117,10 +117,10 @@ class MiniMQProbe:
         link = self._links[node.name]
         try:
             if node.role == "broker":
-                replica = expected(await link.ask(GetReplica(), deadline_ns), ReplicaStatus)
+                replica = expect(await link.ask(GetReplica(), deadline_ns), ReplicaStatus)
                 group, number = config.group_of(node, self._view), config.group_count(self._view.settings)
                 return of_broker(node.name, replica, self._topic, asked_ns, now_ns(), group, number)
-            status = expected(await link.ask(GetStatus(), deadline_ns), Status)
+            status = expect(await link.ask(GetStatus(), deadline_ns), Status)
             return of_controller(node.name, status, asked_ns, now_ns())
         except (Definite, Indefinite) as error:
             return Observation(time_ns=now_ns(), asked_ns=asked_ns, node=node.name, alive=False, error=str(error))

@@ -5,8 +5,8 @@ committed; a read of the metadata waits until a quorum confirmed the leader (``R
 metadata and a master of its own. Heartbeats stay out of the log: a new leader takes every broker for alive until it has
 been silent for ``dead_after_ms`` under this leader.
 
-It refuses to make a master out of a broker that is not known to hold what was confirmed (unless unclean elections are
-asked for), and to depose a silent master when there is nobody to follow it: that one may well be serving.
+It does not make a master out of a broker that is not known to hold what was confirmed (unless unclean elections are
+asked for), and does not depose a silent master when no other broker could follow it: that one may well be serving.
 """
 
 from random import Random

@@ -5,8 +5,8 @@ without leases. Sources: Ongaro and Ousterhout, USENIX ATC 2014 ("the paper"); O
 sections 6.2 (a leader without a quorum steps down), 6.4 (ReadIndex), 9.6 (pre-vote), 10.2.1 (a leader sends before
 its own write is durable and counts itself only after). What safety rests on is decided in ``raft_rules``.
 
-It refuses to change its members, to compact its log, and to know what commands mean. Votes, requests for votes and
-answers to entries leave only when all that was written before is durable.
+It does not change its members and does not compact its log. Votes, requests for votes and answers to entries leave only
+when all that was written before is durable.
 """
 
 from collections import deque

@@ -1,9 +1,8 @@
 """What enters and leaves a core: events in, effects out, and nothing else.
 
-Controllers and brokers are decided by pure cores: ``handle(event, now_ms) -> list[Effect]``. A core owns no
-clock, socket, file or randomness (a seeded ``random.Random`` is injected), so the same code runs as a process
-under asyncio shells and step by step under a simulator. This module holds the vocabulary and refuses to hold
-behaviour.
+Controllers and brokers are decided by pure cores: ``handle(event, now_ms) -> list[Effect]``. A core owns no clock,
+socket, file or randomness (a seeded ``random.Random`` is injected), so the same code runs as a process under asyncio
+shells and step by step under a simulator. This module holds the vocabulary, no behaviour.
 
 What a shell must keep:
 

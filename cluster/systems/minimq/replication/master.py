@@ -1,8 +1,8 @@
 """A broker as master of one epoch: it appends, counts who holds what, confirms, acknowledges, and feeds followers.
 
-It changes the SyncStateSet only by asking: until the controllers agree it counts every member of the old set and of
-all sets asked for. Cut off, it therefore stalls, and its clients hear at the deadline that nobody knows. It refuses to
-decide of itself that it is master, and ends at once when it hears of a later epoch.
+It changes the SyncStateSet only by asking: until the controllers agree it counts every member of the old set and of all
+sets asked for. Cut off, it therefore stalls, and its clients hear at the deadline that nobody knows. It does not decide
+of itself that it is master, and ends at once when it hears of a later epoch.
 """
 
 from typing import Final

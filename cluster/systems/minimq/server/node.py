@@ -1,9 +1,9 @@
 """One node as a process: ``python -m cluster.systems.minimq.server.node CONFIG``.
 
-The shell around a core: sockets, timers and the disk become events, effects become writes and frames. What a core
-wants done after one batch of bytes, one timer or one word of the disk leaves together. The shell decides nothing
-about messages; it refuses to go on when the disk or the core has failed, because a node that is wrong about itself is
-worse than one that is gone.
+The shell around a core: sockets, timers and the disk become events, effects become writes and frames. What a core wants
+done after one batch of bytes, one timer or one word of the disk leaves together. The shell decides nothing about
+messages; it does not go on when the disk or the core has failed, because a node that is wrong about itself is worse
+than one that is gone.
 
 Standard output: a line that begins with ``ready`` once the node listens; then a line for each change of its role,
 stamped with CLOCK_MONOTONIC in seconds; and ``bent`` with a JSON object for each deviation that a bug made. Exit

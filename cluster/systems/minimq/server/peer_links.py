@@ -2,8 +2,8 @@
 
 Messages may be lost, and are: the oldest first when a peer does not keep up, all but the newest while there is no
 connection. Connections are given up early, because TCP's own back-off outlasts a cut: after sixty seconds without a
-network it would try again only every minute, and nodes would stay apart long after the cut has healed. The module
-refuses to read messages and to wait for any.
+network it would try again only every minute, and nodes would stay apart long after the cut has healed. Does not read
+messages and does not wait for any.
 """
 
 import asyncio

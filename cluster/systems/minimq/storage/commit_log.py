@@ -1,8 +1,8 @@
 """A broker's commit log in memory: the records in order, and what is derived from them.
 
 Everything here can be rebuilt from the records, and is after a restart: the epochs with their starts, each queue's
-positions, the offsets that groups committed, the sequence numbers of producers. Truncation takes all of it back. The
-log refuses to judge: what may be appended, removed, confirmed or read is decided by its users.
+positions, the offsets that groups committed, the sequence numbers of producers. Truncation takes all of it back. What
+may be appended, removed, confirmed or read is decided by its users.
 """
 
 import zlib

@@ -254,7 +254,7 @@ def test_a_group_cut_off_and_what_touches_it(nodes, data):
     assert {frozenset(group) for group in grudge.reachable(alone, nodes)} == {frozenset(some), frozenset(rest)} - {
         frozenset()
     }
-    touched = grudge.links(grudge.touching(some, nodes))
+    touched = grudge.links(grudge.links_touching(some, nodes))
     assert touched == {(a, b) for a, b in grudge.all_links(nodes) if a in some or b in some}
 
 

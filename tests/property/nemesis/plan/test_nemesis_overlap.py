@@ -15,7 +15,7 @@ from nemesis.faults.active_faults import InForce
 from nemesis.plan.choose_targets import choose
 from nemesis.plan.nemesis_names import catalog
 from nemesis.plan.plan import Row, lanes
-from nemesis.plan.sequence import UNTIL, Step, Steps, plan_steps, round_s, rounds, scaled, times
+from nemesis.plan.sequence import UNTIL, Step, Steps, plan_steps, round_s, rounds, scale_steps, times
 from nemesis.targets.selectors import Selector
 from nemesis.targets.topology import Topology
 
@@ -87,7 +87,7 @@ def test_rounds_are_whole_and_follow_each_other(steps, number, beyond):
 @given(sequences(), st.floats(0.01, 1))
 def test_a_shorter_sequence_keeps_what_overlaps(steps, factor):
     least_s = 10.0
-    short = scaled(Steps(steps=steps), factor, least_s).steps
+    short = scale_steps(Steps(steps=steps), factor, least_s).steps
     long_enough = [one.duration for one in steps if one.duration >= least_s]
     assert round_s(short) <= round_s(steps) + 1e-6
     if len(long_enough) == len(steps):
@@ -180,7 +180,7 @@ def test_a_filter_holds_what_the_faults_in_force_ask_for_whatever_the_order(move
         assert len(held[-1]) == len(set(held[-1]))
         order = [2 if rule.queue is not None else 1 if rule.probability is not None else 0 for rule in held[-1]]
         assert order == sorted(order), "cuts, then shares, then queues"
-    assert force.seen("b2", len) == 0
+    assert force.look_at("b2", len) == 0
 
 
 def test_links_are_disturbed_by_others_from_the_act_to_the_heal_and_for_looks_that_began_before():

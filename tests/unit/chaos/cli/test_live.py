@@ -178,7 +178,7 @@ def test_what_nobody_knows_is_not_printed() -> None:
     board.take_beat(beat(1))
     lines = board.take_beat(without_epochs(beat(2, master="b2")))
     assert lines == ["leader   b2 of brokers, was b1"]
-    assert board.standing().endswith("  lag 4 ms  leader b2")
+    assert board.status_line().endswith("  lag 4 ms  leader b2")
     assert "b2 LEADER" in board.roles()
     alone = Board()
     alone.take_beat(without_epochs(beat(1)))
@@ -186,8 +186,8 @@ def test_what_nobody_knows_is_not_printed() -> None:
         beat(2), leads={name: msgspec.structs.replace(lead, leader=None) for name, lead in beat(2).leads.items()}
     )
     alone.take_beat(nobody)
-    assert alone.standing().endswith("nobody leads")
-    for said in (*lines, board.standing(), board.roles(), alone.standing()):
+    assert alone.status_line().endswith("nobody leads")
+    for said in (*lines, board.status_line(), board.roles(), alone.status_line()):
         assert "None" not in said
         assert "?" not in said
 

@@ -62,7 +62,7 @@ def test_a_phase_that_breaks_ends_badly_and_is_timed(made: Made) -> None:
 
 
 def test_what_comes_after_the_history_is_said_and_timed_alone(made: Made) -> None:
-    with made.phases.apart("check", "reading the history"):
+    with made.phases.outside_history("check", "reading the history"):
         made.at_s = 3.0
     assert (made.said, made.phases.timings_s) == (["check    reading the history"], {"check": 3.0})
     assert made.edges() == []
@@ -74,7 +74,7 @@ def test_a_long_phase_is_heard_of_every_half_minute(made: Made) -> None:
             made.at_s = float(second)
             made.phases.remind()
     assert made.said[1:] == ["drain    30 s so far", "drain    60 s so far"]
-    with made.phases.apart("check", "reading"):
+    with made.phases.outside_history("check", "reading"):
         made.at_s += REMIND_EVERY_S
         made.phases.heard("shards", 3, 9)
         made.phases.heard("shards", 4, 9)

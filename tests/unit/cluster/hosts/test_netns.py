@@ -75,11 +75,11 @@ def test_a_record_is_of_this_process(tmp_path, monkeypatch):
 
 def test_the_marker_tells_the_living_from_the_dead():
     marker = run_records.marker("run-1")
-    assert not run_records.orphaned(marker)
+    assert not run_records.is_orphaned(marker)
     pid, started, namespace = marker[run_records.OWNER].split(":")
-    assert run_records.orphaned({**marker, run_records.OWNER: f"{pid}:{int(started) + 1}:{namespace}"})
-    assert not run_records.orphaned({**marker, run_records.OWNER: f"{pid}:{int(started) + 1}:{namespace}9"})
-    assert not run_records.orphaned({run_records.OWNER: f"{pid}:1:{namespace}"})
-    assert not run_records.orphaned({run_records.RUN: "run-1"})
-    assert not run_records.orphaned({})
-    assert not run_records.orphaned({**marker, run_records.OWNER: f"x:y:{namespace}"})
+    assert run_records.is_orphaned({**marker, run_records.OWNER: f"{pid}:{int(started) + 1}:{namespace}"})
+    assert not run_records.is_orphaned({**marker, run_records.OWNER: f"{pid}:{int(started) + 1}:{namespace}9"})
+    assert not run_records.is_orphaned({run_records.OWNER: f"{pid}:1:{namespace}"})
+    assert not run_records.is_orphaned({run_records.RUN: "run-1"})
+    assert not run_records.is_orphaned({})
+    assert not run_records.is_orphaned({**marker, run_records.OWNER: f"x:y:{namespace}"})

@@ -6,7 +6,7 @@ import pytest
 
 from chaos.core.errors import UsageError
 from cluster.host import ControlLink
-from cluster.network.packet_filter import Counter, Held, Rule, chain, parsed, program
+from cluster.network.packet_filter import Counter, Held, Rule, chain, parse_listing, program
 
 
 def test_a_program_fills_one_chain_and_touches_no_other():
@@ -67,8 +67,8 @@ def test_counters_are_read_from_the_listing():
         Counter(Rule("198.18.0.11", "INPUT", 0.8), 3, 4),
         Counter(Rule("198.18.0.12", "OUTPUT"), 0, 0),
     )
-    assert parsed(listing, "CHAOS-x") == Held(counters, {})
-    assert parsed("", "CHAOS-x").counters == ()
+    assert parse_listing(listing, "CHAOS-x") == Held(counters, {})
+    assert parse_listing("", "CHAOS-x").counters == ()
 
 
 def test_a_rule_may_hand_packets_to_a_program_and_lets_them_pass_while_there_is_none():
@@ -76,7 +76,7 @@ def test_a_rule_may_hand_packets_to_a_program_and_lets_them_pass_while_there_is_
     line = "-A CHAOS-x -s 198.18.0.9/32 -j NFQUEUE --queue-num 7 --queue-bypass"
     assert program("CHAOS-x", [rule]).splitlines()[2] == line
     listing = "-A CHAOS-x -s 198.18.0.9/32 -c 3 252 -j NFQUEUE --queue-num 7 --queue-bypass"
-    assert parsed(listing, "CHAOS-x").counters == (Counter(rule, 3, 252),)
+    assert parse_listing(listing, "CHAOS-x").counters == (Counter(rule, 3, 252),)
 
 
 ACCEPTED = "a rule in INPUT accepts packets before them"
@@ -96,5 +96,5 @@ ACCEPTED = "a rule in INPUT accepts packets before them"
     ],
 )
 def test_rules_that_packets_do_not_get_to_are_told(lines, astray):
-    found = parsed("\n".join([*lines, "-A OUTPUT -c 0 0 -j CHAOS-x"]), "CHAOS-x").astray
+    found = parse_listing("\n".join([*lines, "-A OUTPUT -c 0 0 -j CHAOS-x"]), "CHAOS-x").astray
     assert found == ({"INPUT": astray} if astray else {})

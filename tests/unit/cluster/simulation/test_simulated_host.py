@@ -200,17 +200,17 @@ def test_packet_filters_hold_what_the_harness_puts_there(world):
     packet_filter.apply(host, "run", rules)
     for _ in range(4):
         world.network.passes("n2", "n1")
-    held = packet_filter.held(host, "run")
+    held = packet_filter.read_held(host, "run")
     assert [each.rule for each in held.counters] == rules
     assert (held.counters[0].packets, held.astray) == (4, {})
-    assert packet_filter.listed(host)
+    assert packet_filter.own_lines(host)
     packet_filter.clear(host, "run")
-    assert packet_filter.listed(host) == ()
+    assert packet_filter.own_lines(host) == ()
     with pytest.raises(DeployError, match="only drops"):
         packet_filter.apply(host, "run", [Rule("198.18.0.2", queue=3)])
     with pytest.raises(DeployError, match="does not know --dport -p"):
         packet_filter.apply(host, "run", [Rule("198.18.0.2", match="-p tcp -m tcp --dport 22")])
-    assert packet_filter.listed(host) == (), "a rule for one port must not cut off the peer"
+    assert packet_filter.own_lines(host) == (), "a rule for one port must not cut off the peer"
 
 
 def test_a_signal_that_a_simulated_process_does_not_know_is_no_success(world):
@@ -237,10 +237,10 @@ def test_probes_show_cuts_and_unplugged_hosts(world):
     assert probe_matrix.measure(world.hosts, 20).silent() == {("n2", "n1")}
     packet_filter.clear(world.hosts["n1"], "run")
     assert interface.is_up(world.hosts["n2"])
-    interface.down(world.hosts["n2"])
+    interface.take_down(world.hosts["n2"])
     assert not interface.is_up(world.hosts["n2"])
     assert probe_matrix.measure(world.hosts, 20).complete() == {("n1", CLIENT), (CLIENT, "n1")}
-    interface.up(world.hosts["n2"])
+    interface.put_up(world.hosts["n2"])
     assert len(probe_matrix.measure(world.hosts, 20).complete()) == 6
 
 

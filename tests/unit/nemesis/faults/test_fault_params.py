@@ -316,9 +316,9 @@ def test_a_fault_of_somebody_else_comes_by_the_same_door_and_a_broken_one_harms_
     )
     assert set(faults()) > {"foreign", "kill"}
     assert "foreign" in faults_on("container")
-    assert registry.broken().keys() == {"lame", "gone", "misnamed"}
-    assert "no subclass of nemesis.faults.fault.Fault" in registry.broken()["lame"]
-    assert "give both one name" in registry.broken()["misnamed"]
+    assert registry.broken_faults().keys() == {"lame", "gone", "misnamed"}
+    assert "no subclass of nemesis.faults.fault.Fault" in registry.broken_faults()["lame"]
+    assert "give both one name" in registry.broken_faults()["misnamed"]
     with pytest.raises(UsageError, match="no fault 'gone' here: "):
         registry.fault_named("gone")
 

@@ -12,7 +12,7 @@ from cluster.doctor import Fact
 from cluster.host import Capability, NodeSpec
 from cluster.systems.minimq.system import MiniMQ
 from nemesis.faults.registry import faults, faults_on
-from nemesis.plan.capabilities import lacking, unavailable
+from nemesis.plan.capabilities import missing_capabilities, unavailable
 from nemesis.plan.choose_targets import choose, targets_at
 from nemesis.plan.left_out import left_out
 from nemesis.plan.mix import faults_in, parse_mix
@@ -294,10 +294,12 @@ def test_all_leaves_out_what_cannot_be_done_and_says_so():
 
 def test_what_is_missing_is_found_by_the_needs_of_each_fault():
     there = [Fact("iptables", True, "v1.8", gives=Capability.IPTABLES), Fact("maven", False, "not found")]
-    assert lacking(there) == {}
+    assert missing_capabilities(there) == {}
     gone = Fact("iptables statistic", False, "no share", "modprobe xt_statistic", gives=Capability.STATISTIC)
     why = "iptables statistic: no share (modprobe xt_statistic)"
-    assert unavailable(faults(), lacking([*there, gone])) == dict.fromkeys(("loss", "loss-in", "loss-out"), why)
+    assert unavailable(faults(), missing_capabilities([*there, gone])) == dict.fromkeys(
+        ("loss", "loss-in", "loss-out"), why
+    )
 
 
 def test_faults_of_whole_containers_need_containers():

@@ -62,7 +62,7 @@ def test_nothing_was_cut_at_all():
 def lossy(arriving, **changes):
     received = counts(cut=(), sent=200) | dict.fromkeys(ACROSS, arriving)
     received |= {tuple(link.split("_")): count for link, count in changes.items()}
-    return evidence.lossy(ACROSS, INSIDE | OTHERS, received, 200, (10, 78))
+    return evidence.judge_lossy(ACROSS, INSIDE | OTHERS, received, 200, (10, 78))
 
 
 def test_loss_within_its_bounds():
@@ -95,15 +95,15 @@ def test_loss_out_of_its_bounds_or_elsewhere_is_unproven(arriving, changes, agai
 
 def test_a_healed_network_delivers_everything_and_holds_no_rule():
     everything = ACROSS | INSIDE | OTHERS
-    assert evidence.whole(everything, counts(cut=()), N, {"b1": ()}).evidence.summary == (
+    assert evidence.judge_whole(everything, counts(cut=()), N, {"b1": ()}).evidence.summary == (
         "56 of 56 links passed all 20 probes, no rule left"
     )
-    short = evidence.whole(everything, counts(cut=(), b1_b2=19), N, {})
+    short = evidence.judge_whole(everything, counts(cut=(), b1_b2=19), N, {})
     assert (short.evidence.proven, short.look_again) == (False, True)
-    left = evidence.whole(everything, counts(cut=()), N, {"b1": (), "c3": ("-N CHAOS-x",)})
+    left = evidence.judge_whole(everything, counts(cut=()), N, {"b1": (), "c3": ("-N CHAOS-x",)})
     assert (left.evidence.proven, left.look_again) == (False, False)
     assert "rules left on c3" in left.evidence.summary
-    assert not evidence.whole(frozenset(), {}, N, {}).evidence.proven
+    assert not evidence.judge_whole(frozenset(), {}, N, {}).evidence.proven
 
 
 def held(**packets):

@@ -5,66 +5,13 @@ own deadline.
 """
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import synthetic
-from pages import NARROW, WIDE, broken_words, until
-
-Open = Callable[..., Any]
-READOUT = "document.getElementById('readout').textContent"
-
-
-def window(page: Any) -> tuple[float, float]:
-    """The shown stretch of time, seconds."""
-    start, end = page.eval_on_selector("#panels", "box => [+box.dataset.from, +box.dataset.to]")
-    return start, end
-
-
-def panels(page: Any) -> dict[str, tuple[float, float]]:
-    """Label → (top, height) of each panel, pixels."""
-    return {label: (y, h) for label, y, h in json.loads(page.get_attribute("#panels", "data-panels"))}
-
-
-def colours(page: Any, label: str) -> dict[str, int]:
-    """Colours in a panel's plot (fault bands left aside by their place) with how many pixels have each."""
-    top, height = panels(page)[label]
-    counted: dict[str, int] = page.evaluate(
-        """([top, height]) => {
-          const box = document.getElementById('panels'), canvas = box.querySelector('canvas');
-          const ratio = canvas.width / box.dataset.width;
-          const copy = new OffscreenCanvas(canvas.width, canvas.height);
-          const context = copy.getContext('2d', {willReadFrequently: true});
-          context.drawImage(canvas, 0, 0);
-          const x = Math.ceil(135 * ratio), y = Math.ceil((top + 2) * ratio);
-          const w = canvas.width - x - Math.ceil(16 * ratio), h = Math.floor((height - 4) * ratio);
-          const data = context.getImageData(x, y, w, h).data;
-          const seen = {};
-          for (let i = 0; i < data.length; i += 4) {
-            const key = data[i + 3] ? `${data[i]},${data[i + 1]},${data[i + 2]}` : 'none';
-            seen[key] = (seen[key] || 0) + 1;
-          }
-          return seen;
-        }""",
-        [top, height],
-    )
-    return counted
-
-
-def at(page: Any, seconds: float) -> float:
-    """The x of a moment, in the page."""
-    box = page.locator("#panels").bounding_box()
-    start, end = window(page)
-    gutter = 124 if box["width"] >= 720 else 52
-    return float(box["x"] + gutter + (seconds - start) / (end - start) * (box["width"] - gutter - 8))
-
-
-def show_panels(page: Any) -> Any:
-    """Scroll the panels into view and return their box."""
-    page.evaluate("document.getElementById('happened').scrollIntoView()")
-    return page.locator("#panels").bounding_box()
+from page_browser import READOUT, Open, at, colours, panels, show_panels, window
+from pages import NARROW, WIDE, until
 
 
 @pytest.mark.parametrize("kind", synthetic.KINDS)
@@ -318,19 +265,6 @@ def test_a_mark_on_the_overview_leads_to_its_operation(open_page: Open, folders:
     assert_ringed(page, 24.302)
 
 
-def test_printing_is_light_and_unfolds_what_is_folded(open_page: Open, folders: dict[str, Path]) -> None:
-    page = open_page(folders["invalid"] / "report.html", scheme="dark")
-    folded = page.locator("details:not(.ops):not([open])").count()
-    assert folded > 0
-    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
-    assert page.locator("details:not(.ops):not([open])").count() == 0
-    assert "59,156,240" in colours(page, "operations/s")
-    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
-    assert page.locator("details:not(.ops):not([open])").count() == folded
-    assert "94,179,255" in colours(page, "operations/s")
-    assert len(page.pdf(format="A4", print_background=True)) > 20_000
-
-
 def test_the_clock_of_the_page_is_run_seconds_or_utc(open_page: Open, folders: dict[str, Path]) -> None:
     page = open_page(folders["invalid"] / "report.html")
     first, tick = "#faults + div .jump >> nth=0", "svg.trace text[data-s] >> nth=0"
@@ -374,47 +308,6 @@ def test_node_logs_are_on_the_clock_of_the_page_and_follow_its_stretch(
     page.click("#loglist tr:nth-child(3) button")
     assert page.evaluate("document.activeElement.id") == "panels"
     assert "07:15:22.600" in page.text_content("#readout")
-
-
-@pytest.mark.parametrize("kind", synthetic.KINDS)
-def test_on_a_phone_no_word_is_broken_and_nothing_is_cut_off(
-    open_page: Open, folders: dict[str, Path], kind: str
-) -> None:
-    page = open_page(folders[kind] / "report.html", size=NARROW)
-    assert broken_words(page) == []
-    cut = page.evaluate(
-        "() => [...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth + 1)"
-        ".map(e => e.textContent.slice(0, 80))"
-    )
-    assert [text for text in cut if not text.strip().startswith("process")] == []
-
-
-def test_on_a_phone_an_anomalys_operations_are_a_list(open_page: Open, folders: dict[str, Path]) -> None:
-    page = open_page(folders["invalid"] / "report.html", size=NARROW)
-    assert not page.locator("svg.trace >> nth=0").is_visible()
-    steps = page.locator(".steps >> nth=0").locator("li")
-    said = steps.all_text_contents()
-    assert any("24.302 s" in one and "send 5:233 → 1204 (b1, pinned client)" in one for one in said)
-    assert any("fault 1 ends" in one for one in said)
-    assert said.index(next(one for one in said if "5:233" in one)) < said.index(
-        next(one for one in said if "fault 1 ends" in one)
-    )
-    page.set_viewport_size(WIDE)
-    page.wait_for_selector("svg.trace >> nth=0", state="visible")
-
-
-def test_on_paper_the_panels_keep_their_shape(open_page: Open, folders: dict[str, Path]) -> None:
-    page = open_page(folders["invalid"] / "report.html")
-    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
-    page.emulate_media(media="print")
-    page.set_viewport_size({"width": 703, "height": 1000})
-    until(page, "document.querySelector('#panels canvas').clientWidth <= 703")
-    drawn, shown = page.eval_on_selector(
-        "#panels canvas", "canvas => [canvas.width / canvas.height, canvas.clientWidth / canvas.clientHeight]"
-    )
-    assert shown == pytest.approx(drawn, rel=0.02), "what is drawn is squeezed"
-    assert page.evaluate("document.documentElement.scrollWidth") <= 703
-    assert broken_words(page) == []
 
 
 def medians(page: Any) -> list[float | None]:

@@ -68,13 +68,13 @@ def test_limits_as_people_write_them():
 
 def test_labels_tell_the_living_from_the_dead():
     marks = engine.labels("run-1")
-    assert not engine.orphaned(marks)
-    assert engine.orphaned({**marks, engine.BOOT: "another boot"})
+    assert not engine.is_orphaned(marks)
+    assert engine.is_orphaned({**marks, engine.BOOT: "another boot"})
     pid, started, namespace = marks[engine.OWNER].split(":")
-    assert engine.orphaned({**marks, engine.OWNER: f"{pid}:{int(started) + 1}:{namespace}"})
-    assert not engine.orphaned({**marks, engine.OWNER: f"{pid}:1:{namespace}9"})
-    assert not engine.orphaned({engine.RUN: "run-1"})
-    assert not engine.orphaned({})
+    assert engine.is_orphaned({**marks, engine.OWNER: f"{pid}:{int(started) + 1}:{namespace}"})
+    assert not engine.is_orphaned({**marks, engine.OWNER: f"{pid}:1:{namespace}9"})
+    assert not engine.is_orphaned({engine.RUN: "run-1"})
+    assert not engine.is_orphaned({})
 
 
 def test_the_environment_of_an_image():

@@ -14,7 +14,7 @@ from cluster.host import ControlLink
 from cluster.hosts.archives import digest_of, unpack
 from cluster.hosts.ssh.backend import check_ways
 from cluster.hosts.ssh.heartbeat import Skew, State, differences, skew_of
-from cluster.hosts.ssh.login import Secret, add_known, known_as, revoked, secrets
+from cluster.hosts.ssh.login import Secret, add_known, known_as, revoked_keys, secrets
 from cluster.hosts.ssh.nodes_file import Defaults, Login, parse
 from cluster.hosts.ssh.streams import Bounded, Greeting, Stream, greeting
 
@@ -104,7 +104,7 @@ def test_known_hosts_with_whatever_people_have_in_it():
     keys = paramiko.HostKeys()
     add_known(keys, text)
     assert sorted(keys.keys()) == ["[n3]:2222", "n1", "n2"]
-    assert revoked(text.splitlines()) == set()
+    assert revoked_keys(text.splitlines()) == set()
     withdrawn = paramiko.HostKeys()
     add_known(withdrawn, f"{text}@revoked * {line}\n")
     assert list(withdrawn.keys()) == []

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from chaos.core.errors import CapabilityError, DeployError
-from cluster.systems._shared.debian import Package, unpacked
+from cluster.systems._shared.debian import Package, unpack_package
 
 ETCD = Package("etcd", "etcd-server", "3.4.23", "8 MB")
 APT = '#!/bin/sh\necho "$@" >> "$CALLS"\n'
@@ -43,9 +43,9 @@ def apt(place, does):
 
 def test_the_package_is_unpacked_once(place):
     said = []
-    folder = unpacked(ETCD, said.append, place)
+    folder = unpack_package(ETCD, said.append, place)
     assert (folder / "etcd").stat().st_mode & 0o111
-    assert unpacked(ETCD, said.append, place) == folder
+    assert unpack_package(ETCD, said.append, place) == folder
     assert len(said) == 1
     assert Path(place["CALLS"]).read_text() == f"download etcd-server={ETCD.version}*\n"
     assert [path.name for path in folder.parent.iterdir()] == [folder.name], "nothing half-done stays"
@@ -53,7 +53,7 @@ def test_the_package_is_unpacked_once(place):
 
 def test_without_lists_of_its_own_the_machine_gives_the_package_all_the_same(place):
     apt(place, 'case "$*" in *Dir::State::Lists*) cp "$MADE" etcd-server_3.4.23-4_all.deb;; *) exit 100;; esac')
-    folder = unpacked(ETCD, print, place)
+    folder = unpack_package(ETCD, print, place)
     assert (folder / "etcd").exists()
     plain, update, download = Path(place["CALLS"]).read_text().splitlines()
     assert plain == "download etcd-server=3.4.23*"
@@ -66,25 +66,25 @@ def test_without_lists_of_its_own_the_machine_gives_the_package_all_the_same(pla
 def test_a_version_that_apt_does_not_know(place):
     apt(place, "echo \"E: Version '3.4.23*' for 'etcd-server' was not found\" >&2; exit 100")
     with pytest.raises(CapabilityError, match="was not found; the sources of Debian 12 have it"):
-        unpacked(ETCD, print, place)
+        unpack_package(ETCD, print, place)
     assert [*Path(place["CHAOS_CACHE"]).iterdir()] == []
 
 
 def test_a_package_that_cannot_be_unpacked(place):
     apt(place, "echo nonsense > etcd-server_3.4.23-4_all.deb")
     with pytest.raises(DeployError, match="cannot be unpacked"):
-        unpacked(ETCD, print, place)
+        unpack_package(ETCD, print, place)
 
 
 def test_a_machine_without_apt(place):
     with pytest.raises(CapabilityError, match="here is no apt-get; use Debian 12"):
-        unpacked(ETCD, print, {**place, "PATH": "/nowhere"})
+        unpack_package(ETCD, print, {**place, "PATH": "/nowhere"})
 
 
 def test_a_cache_that_cannot_be_written(place, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(DeployError, match="make it writable or set CHAOS_CACHE"):
-        unpacked(ETCD, print, {**place, "CHAOS_CACHE": str(tmp_path / "file")})
+        unpack_package(ETCD, print, {**place, "CHAOS_CACHE": str(tmp_path / "file")})
 
 
 def test_libraries_of_other_packages_are_kept_beside_the_programs(place):
@@ -96,7 +96,7 @@ def test_libraries_of_other_packages_are_kept_beside_the_programs(place):
     tree = Path(place["MADE"]).parent / "tree"
     subprocess.run(["dpkg-deb", "-b", tree, place["MADE"]], check=True, capture_output=True)
     package = Package("etcd", "a", "5:3.4", "1 MB", beside=("b",), libraries=("libx2",))
-    folder = unpacked(package, print, place)
+    folder = unpack_package(package, print, place)
     assert folder.name.startswith("etcd-3.4-"), "a colon would end it where paths are listed"
     assert (folder / "lib/libx.so.2").read_text() == "code"
     assert Path(place["CALLS"]).read_text() == "download a=5:3.4* b=5:3.4* libx2\n"
@@ -104,5 +104,5 @@ def test_libraries_of_other_packages_are_kept_beside_the_programs(place):
 
 def test_packages_with_versions_of_their_own_come_along(place):
     package = Package("etcd", "etcd-server", "3.4.23", "8 MB", others=(("etcd-client", "1:3.5"),))
-    unpacked(package, print, place)
+    unpack_package(package, print, place)
     assert Path(place["CALLS"]).read_text() == "download etcd-server=3.4.23* etcd-client=1:3.5*\n"

@@ -15,7 +15,7 @@ import pytest
 
 from chaos.core.errors import CapabilityError, DeployError
 from cluster.systems._shared import gomodules
-from cluster.systems._shared.gomodules import GoProgram, built, needs
+from cluster.systems._shared.gomodules import GoProgram, build_program, needs
 
 PROGRAM = GoProgram("tiny", "Tiny", "1.2.3", "some.org/tiny/v2", (("tiny", "some.org/tiny/v2/cmd"),), "a minute")
 GO = """#!/bin/sh
@@ -34,8 +34,8 @@ case "$*" in
 esac
 """
 BUILD = """
-from cluster.systems._shared.gomodules import GoProgram, built
-print(built(GoProgram(*%r), lambda line: print(line, flush=True)))
+from cluster.systems._shared.gomodules import GoProgram, build_program
+print(build_program(GoProgram(*%r), lambda line: print(line, flush=True)))
 """
 
 
@@ -69,7 +69,7 @@ def go(place, release="1.22.3", does=""):
 
 def build(place, program=PROGRAM):
     said = []
-    return built(program, said.append, place), said
+    return build_program(program, said.append, place), said
 
 
 def calls(place, word):

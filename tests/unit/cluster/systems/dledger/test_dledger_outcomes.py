@@ -5,12 +5,12 @@ import pytest
 from chaos.core.client import Definite, Indefinite
 from chaos.core.op import Type
 from cluster.systems.dledger.ledger import Appended, appended_at
-from cluster.systems.dledger.outcomes import TABLE, of_append, refused
+from cluster.systems.dledger.outcomes import TABLE, definite_of, of_append
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.error)
 def test_every_row(row):
-    append, read = of_append(row.code, remoting=row.remoting), refused(row.code, remoting=row.remoting)
+    append, read = of_append(row.code, remoting=row.remoting), definite_of(row.code, remoting=row.remoting)
     assert type(append) is (Definite if row.type is Type.FAIL else Indefinite)
     assert type(read) is Definite, "a read that was refused changes nothing"
     assert (str(append), str(read), bool(row.why)) == (row.error, row.error, True)
@@ -36,7 +36,7 @@ def test_an_append_has_failed_only_if_it_was_refused_before_the_entry_was_writte
 @pytest.mark.parametrize(("code", "remoting"), [(-1, False), (2, False), (404, True), (499, False), (1500, True)])
 def test_what_nobody_foresaw_leaves_an_append_in_doubt(code, remoting):
     assert type(of_append(code, remoting=remoting)) is Indefinite
-    assert type(refused(code, remoting=remoting)) is Definite
+    assert type(definite_of(code, remoting=remoting)) is Definite
 
 
 def test_an_acknowledgement_without_an_index_leaves_the_append_in_doubt():

@@ -12,7 +12,7 @@ from chaos.core.errors import DeployError
 from chaos.core.events import Claim
 from cluster.systems._shared.routing import Route, Served
 from cluster.systems.dledger import probe as probe_module
-from cluster.systems.dledger.observers import State, leading
+from cluster.systems.dledger.observers import State, leader_of
 from cluster.systems.dledger.probe import DLedgerProbe, claim_of
 from cluster.systems.dledger.settings import fields
 from cluster.systems.dledger.system import DLedger
@@ -116,4 +116,4 @@ def test_the_route_goes_to_who_leads_in_the_newest_term():
 
     assert run({**ALL, "n1": said("LEADER", "n1", 3)}, act) == Route((Served("n2", ("n1", "n3")),))
     assert run(dict.fromkeys(NAMES), act) is None
-    assert leading({"n1": State("FOLLOWER", 9, "n2")}) is None
+    assert leader_of({"n1": State("FOLLOWER", 9, "n2")}) is None

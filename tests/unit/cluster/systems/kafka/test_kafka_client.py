@@ -5,91 +5,29 @@ import asyncio
 import msgspec
 import pytest
 from kafka_broker import (
-    COMMIT,
-    COMMITTED,
-    COORDINATOR,
     FETCH,
-    HEARTBEAT,
     INIT,
-    JOIN,
     METADATA,
     OFFSETS,
     PRODUCE,
-    SYNC,
     FakeBroker,
-    committed,
-    committed_offset,
-    coordinator,
-    heard,
-    joined,
     metadata,
     offset,
     producer,
     pulled,
     stored,
-    synced,
 )
+from kafka_client_run import COPY, DRAIN, POLL, READ, RUN, SEND, VALUE, VIEW, at, op, run
 from system_view import view_of
 
 from chaos.core.client import Definite, Indefinite, Received
 from chaos.core.clock import NS_PER_S, now_ns
-from chaos.core.op import Invocation
-from chaos.core.rand import run_hash
 from chaos.models.log import payload
-from chaos.models.log.operations import Commit, Given, GoesOn, Placed, ReadCopy, ReadFrom, Send
+from chaos.models.log.operations import Given, Placed, ReadFrom, Send
 from chaos.models.log.words import F, Record, Value
 from cluster.systems.kafka.client import KafkaClient
-from cluster.systems.kafka.records import batch, batches
-from cluster.systems.kafka.servers import barrier_of
+from cluster.systems.kafka.records import batches
 from cluster.systems.kafka.system import Kafka
-
-VIEW = view_of(Kafka())
-RUN = run_hash(VIEW.run_id)
-VALUE = Value(1, 5)
-CLOSED = {"connection closed by the server", "connection reset"}
-
-
-def op(f, argument=None, key=3):
-    return Invocation(process=17, client=0, f=f, key=key, deadline_ns=0, argument=argument)
-
-
-SEND = op(F.SEND, Send(value=VALUE))
-POLL = op(F.POLL, ReadFrom(offset=4))
-READ = op(F.READ, ReadFrom(offset=4))
-DRAIN, COPY = op(F.DRAIN), op(F.REPLICA, ReadCopy(node=1))
-
-
-def at(place, value=VALUE, key=3):
-    return place.to_bytes(8, "big") + batch(payload.encode(value, key, RUN), 1)[8:]
-
-
-def run(ops, answers, within_s=5.0, number=-1, **settings):
-    """What each operation was given or raised, and the requests other than for the route."""
-
-    async def scenario():
-        def answer(api, reader):
-            if api == METADATA:
-                return metadata(dict.fromkeys(range(4), (1, 4, (1, 2, 3), (1, 2, 3))))
-            return answers[api](reader) if callable(answers.get(api)) else answers.get(api)
-
-        async with FakeBroker(answer) as broker:
-            client = KafkaClient(view_of(Kafka(), **settings), number, 8, seed=1)
-            client._links = dict.fromkeys(client._links, broker.link)
-            client._route._source.brokers = {"b1": broker.link}
-            out = []
-            for one in ops:
-                received = Received()
-                try:
-                    deadline_ns = now_ns() + int(within_s * NS_PER_S)
-                    await client.invoke(msgspec.structs.replace(one, deadline_ns=deadline_ns), received)
-                    out.append((received.node, received.result))
-                except (Definite, Indefinite) as error:
-                    out.append((type(error), "closed" if str(error) in CLOSED else str(error)))
-            await client.close()
-            await client.close()
-            return out, [api for api in broker.asked if api != METADATA]
-
-    return asyncio.run(scenario())
 
 
 def test_a_send_is_one_request_and_its_answer_names_the_offset():
@@ -325,93 +263,3 @@ def test_a_producer_gets_a_number_once_and_every_attempt_has_that_of_its_message
 )
 def test_without_a_number_nothing_is_sent(answer, said):
     assert run([numbered("a", 0)], {INIT: answer}, within_s=2) == ([(Definite, said)], [INIT])
-
-
-COMMIT_OP, ASK_OP = op(F.COMMIT, Commit(offset=12)), op(F.COMMITTED_READ)
-
-
-def test_a_commit_goes_to_the_coordinator_without_a_member():
-    seen = []
-
-    def answer(reader):
-        seen.append((reader.text(), reader.int32(), reader.text(), reader.maybe_text()))
-
-        def partition():
-            return reader.int32(), reader.int64(), reader.int32(), reader.maybe_text()
-
-        seen.extend(reader.array(lambda: (reader.text(), reader.array(partition))))
-        return committed()
-
-    out, asked = run([COMMIT_OP] * 2, {COORDINATOR: coordinator(1), COMMIT: answer}, number=7)
-    assert (out, asked) == ([("b1", None)] * 2, [COORDINATOR, COMMIT, COMMIT])
-    assert seen[:2] == [(f"{VIEW.mark}-group", -1, "", None), (VIEW.mark, [(3, 12, -1, None)])]
-
-
-@pytest.mark.parametrize(
-    ("answer", "out"),
-    [
-        (committed(14), (Definite, "COORDINATOR_LOAD_IN_PROGRESS")),
-        (committed(16), (Indefinite, "NOT_COORDINATOR")),
-        (committed(15), (Indefinite, "COORDINATOR_NOT_AVAILABLE")),
-        (b"", (Indefinite, "malformed answer: an answer that ends too soon")),
-        (StopIteration, (Indefinite, "closed")),
-    ],
-)
-def test_after_a_commit_that_went_wrong_somebody_is_asked_who_coordinates(answer, out):
-    said, asked = run([COMMIT_OP] * 2, {COORDINATOR: coordinator(1), COMMIT: answer})
-    assert (said, asked) == ([out] * 2, [COORDINATOR, COMMIT] * 2)
-
-
-def test_where_the_group_goes_on_counts_once_the_coordinator_took_a_commit_behind_it():
-    barriers = []
-
-    def answer(reader):
-        reader.text(), reader.int32(), reader.text(), reader.maybe_text(), reader.int32()
-        barriers.append(reader.text())
-        return committed(key=0)
-
-    answers = {COORDINATOR: coordinator(1), COMMITTED: committed_offset(12), COMMIT: answer}
-    assert run([ASK_OP], answers) == ([("b1", GoesOn(12))], [COORDINATOR, COMMITTED, COMMIT])
-    assert barriers == [barrier_of(VIEW)]
-    assert run([ASK_OP], {**answers, COMMITTED: committed_offset(-1)})[0] == [("b1", GoesOn(None))]
-
-
-def test_a_member_commits_under_its_name_and_generation():
-    seen = []
-
-    def answer(reader):
-        reader.text()
-        seen.append((reader.int32(), reader.text()))
-        return committed()
-
-    answers = {COORDINATOR: coordinator(1), JOIN: joined("m1", 4), SYNC: synced(), HEARTBEAT: heard(), COMMIT: answer}
-    out, asked = run([COMMIT_OP] * 2, answers, **{"client.members": "on"})
-    assert (out, asked) == ([("b1", None)] * 2, [COORDINATOR, JOIN, SYNC, COMMIT, HEARTBEAT, COMMIT])
-    assert seen == [(4, "m1")] * 2
-    assert run([COMMIT_OP], {**answers, JOIN: joined("", error=15)}, **{"client.members": "on"}) == (
-        [(Definite, "no place in the group: COORDINATOR_NOT_AVAILABLE")],
-        [COORDINATOR, JOIN],
-    )
-
-
-@pytest.mark.parametrize(
-    ("answers", "said"),
-    [
-        ({COORDINATOR: coordinator(-1, error=15)}, "no coordinator: COORDINATOR_NOT_AVAILABLE"),
-        ({COMMITTED: committed_offset(-1, error=16)}, "NOT_COORDINATOR"),
-        ({COMMITTED: committed_offset(-1, whole=14)}, "COORDINATOR_LOAD_IN_PROGRESS"),
-        ({COMMIT: committed(16, key=0)}, "not the coordinator any more, maybe: NOT_COORDINATOR"),
-        ({COMMIT: StopIteration}, "not the coordinator any more, maybe: connection"),
-    ],
-)
-def test_a_question_that_was_refused_or_not_confirmed_has_failed(answers, said):
-    good = {COORDINATOR: coordinator(1), COMMITTED: committed_offset(12), COMMIT: committed(key=0)}
-    (((kind, text),), _) = run([ASK_OP], {**good, **answers})
-    assert kind is Definite
-    assert text.startswith(said)
-
-
-@pytest.mark.parametrize("one", [COMMIT_OP, ASK_OP], ids=lambda one: one.f.word)
-def test_a_paused_coordinator_is_asked_once(one):
-    ((kind, said),), asked = run([one], {COORDINATOR: coordinator(1)}, within_s=2)
-    assert (kind, said, len(asked)) == (Indefinite, "no answer before the deadline", 2)

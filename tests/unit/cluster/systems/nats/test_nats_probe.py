@@ -12,7 +12,7 @@ from chaos.core.errors import DeployError
 from chaos.core.events import Claim
 from cluster.systems._shared.routing import Route, Served
 from cluster.systems.nats import probe as probe_module
-from cluster.systems.nats.probe import NatsProbe, alike
+from cluster.systems.nats.probe import NatsProbe, is_same_value
 from cluster.systems.nats.servers import Group, Heard, Stream, leader_of
 from cluster.systems.nats.system import Nats
 
@@ -208,7 +208,7 @@ def test_later_versions_show_how_often_they_sync():
     [("120000ms", "2m", True), ("always", "always", True), ("always", "2m", False), ("0ms", "always", False)],
 )
 def test_times_are_alike_however_they_are_written(found, wanted, same):
-    assert alike("server.syncInterval", found, wanted) is same
+    assert is_same_value("server.syncInterval", found, wanted) is same
 
 
 def test_of_somebody_elses_cluster_settings_are_learned():

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster.systems._shared.link import Malformed
-from cluster.systems.nats.protocol import Frames, Message, Ping, Refused, Request, Requests, headers_of, published
+from cluster.systems.nats.protocol import Frames, Message, Ping, Refused, Request, Requests, headers_of, publish_frame
 
 FRAMES = [
     (b'INFO {"server_id":"X","version":"2.9.10"}\r\n', None),
@@ -84,8 +84,8 @@ def test_headers(head, status, headers):
 
 
 def test_a_message_on_the_wire():
-    assert published("a.b", "in.1", b"hi", {}) == b"PUB a.b in.1 2\r\nhi\r\n"
-    assert published("a", "in.1", b"hi", {"X": "1"}) == b"HPUB a in.1 18 20\r\nNATS/1.0\r\nX: 1\r\n\r\nhi\r\n"
+    assert publish_frame("a.b", "in.1", b"hi", {}) == b"PUB a.b in.1 2\r\nhi\r\n"
+    assert publish_frame("a", "in.1", b"hi", {"X": "1"}) == b"HPUB a in.1 18 20\r\nNATS/1.0\r\nX: 1\r\n\r\nhi\r\n"
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_a_message_on_the_wire():
 )
 def test_what_the_protocol_cannot_say_is_not_sent(subject, headers):
     with pytest.raises(Malformed):
-        published(subject, "in.1", b"", headers)
+        publish_frame(subject, "in.1", b"", headers)
 
 
 def test_an_answer_finds_its_request_by_the_inbox():

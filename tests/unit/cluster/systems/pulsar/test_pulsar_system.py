@@ -13,7 +13,7 @@ from chaos.models.queues import total_queue
 from cluster.system import refusals_of
 from cluster.systems.pulsar import programs
 from cluster.systems.pulsar.launch import SET_UP
-from cluster.systems.pulsar.settings import BOOKIE, BROKER, METADATA, shown
+from cluster.systems.pulsar.settings import BOOKIE, BROKER, METADATA, lines_shown
 from cluster.systems.pulsar.system import Pulsar
 
 
@@ -153,8 +153,8 @@ def test_what_a_broker_hands_on_to_its_client_of_bookkeeper_is_written_and_not_s
     _, lines = lines_of("b1", "broker.conf", broker__bookkeeper_delayEnsembleChange="true")
     resolved = Pulsar().resolve({f"broker.{name}": "true"})
     assert f"{name}=true" in lines
-    assert [name in shown(resolved, role) for role in (BROKER, BOOKIE, METADATA)] == [False] * 3
-    assert {"numIOThreads"} < {*shown(resolved, BROKER)}
+    assert [name in lines_shown(resolved, role) for role in (BROKER, BOOKIE, METADATA)] == [False] * 3
+    assert {"numIOThreads"} < {*lines_shown(resolved, BROKER)}
 
 
 def test_how_soon_another_owns_a_topic_depends_on_the_session():

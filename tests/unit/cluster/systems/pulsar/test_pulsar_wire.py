@@ -7,7 +7,7 @@ from cluster.systems._shared.link import Malformed
 from cluster.systems.pulsar import wire
 from cluster.systems.pulsar.positions import EARLIEST, PER_LEDGER, MessageId, offset_of, place_of
 from cluster.systems.pulsar.protobuf import bytes_in, fields_of, message, number_in, text_in, varint
-from cluster.systems.pulsar.wire import Wire, body_of, commands_in, encoded, id_in
+from cluster.systems.pulsar.wire import Wire, body_of, commands_in, encode_request, id_in
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_a_body_is_behind_what_describes_it():
 
 def test_a_send_carries_its_checksum():
     """The checksum of what follows it, by another way than the one that made it: one bit at a time."""
-    (sent,) = commands_in(bytearray(encoded(5, wire.send(b"body", 17))))
+    (sent,) = commands_in(bytearray(encode_request(5, wire.send(b"body", 17))))
     assert (sent.kind, number_in(sent.fields, 2), sent.payload[:2]) == (wire.SEND, 5, b"\x0e\x01")
     crc = 0xFFFFFFFF
     for byte in sent.payload[6:]:

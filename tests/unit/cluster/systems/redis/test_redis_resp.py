@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster.systems._shared.link import Malformed
-from cluster.systems.redis.resp import Refusal, Resp, decoded, encoded
+from cluster.systems.redis.resp import Refusal, Resp, decode_replies, encode_command
 
 REPLIES = [
     (b"+OK\r\n", "OK"),
@@ -20,14 +20,14 @@ REPLIES = [
 
 
 def test_a_command_is_a_list_of_texts():
-    assert encoded(("SET", "ü", 5)) == b"*3\r\n$3\r\nSET\r\n$2\r\n\xc3\xbc\r\n$1\r\n5\r\n"
+    assert encode_command(("SET", "ü", 5)) == b"*3\r\n$3\r\nSET\r\n$2\r\n\xc3\xbc\r\n$1\r\n5\r\n"
 
 
 @pytest.mark.parametrize(("data", "reply"), REPLIES)
 def test_every_kind_of_reply(data, reply):
-    assert decoded(data, 1) == [reply]
+    assert decode_replies(data, 1) == [reply]
     for cut in range(len(data)):
-        assert decoded(data[:cut], 1) is None, "half a reply is none"
+        assert decode_replies(data[:cut], 1) is None, "half a reply is none"
 
 
 @given(st.lists(st.sampled_from(REPLIES), min_size=1, max_size=5), st.integers(1, 7))
@@ -42,9 +42,9 @@ def test_replies_that_come_in_pieces_are_given_together(replies, size):
 @pytest.mark.parametrize("data", [b"HTTP/1.1 400\r\n", b":x\r\n", b"+OK\r\n+OK\r\n", b"*1\r\n?\r\n"])
 def test_what_is_no_reply_ends_the_connection(data):
     with pytest.raises(Malformed, match="no RESP"):
-        decoded(data, 1)
+        decode_replies(data, 1)
 
 
 def test_a_reply_within_thousands_of_lists_is_refused():
     with pytest.raises(Malformed):
-        decoded(b"*1\r\n" * 100_000 + b":1\r\n", 1)
+        decode_replies(b"*1\r\n" * 100_000 + b":1\r\n", 1)

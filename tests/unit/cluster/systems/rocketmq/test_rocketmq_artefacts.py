@@ -95,7 +95,7 @@ def test_fetched_once(place):
     assert [path.read_bytes() for path in (folder / "native").iterdir()] in ([b"x86"], [b"arm"])
     assert "fetching" in said[0]
     assert "3 files" in said[-1]
-    assert maven.damaged(folder) == []
+    assert maven.damaged_files(folder) == []
     assert fetch(place) == (folder, [])
     assert calls(place) == 1
 
@@ -126,7 +126,7 @@ def test_the_thorough_look_finds_what_the_cheap_one_does_not(place):
     jar = folder / "lib" / "some-1.jar"
     jar.write_bytes(b"rat" * 100)
     (folder / "native" / "new.so").write_bytes(b"")
-    assert maven.damaged(folder) == ["lib/some-1.jar", "native/new.so"]
+    assert maven.damaged_files(folder) == ["lib/some-1.jar", "native/new.so"]
 
 
 def test_two_at_once_fetch_once(place):
@@ -148,7 +148,7 @@ def test_cut_off_in_the_middle(place):
     assert not [path for path in cache.iterdir() if path.is_dir() and maven.is_complete(path)]
     tool(place["TOOLS"], "mvn", MVN % "")
     folder, _ = fetch(place)
-    assert maven.damaged(folder) == []
+    assert maven.damaged_files(folder) == []
     assert [path for path in cache.iterdir() if path.is_dir()] == [folder]
 
 

@@ -68,7 +68,7 @@ def test_a_dledger_broker_is_master_once_it_leads_and_serves(role, leads, found)
 
 def test_a_leader_is_named_in_the_term_in_which_it_was():
     link = Scripted(DLEDGER_HEART_BEAT=[term(3), term(4), term(4)], DLEDGER_METADATA=[leader("b1"), leader("b2")])
-    found = asyncio.run(Member(link, "g0", "b1", ("b2",)).standing(soon()))
+    found = asyncio.run(Member(link, "g0", "b1", ("b2",)).leadership(soon()))
     assert found == Raft("b2", 4)
 
 

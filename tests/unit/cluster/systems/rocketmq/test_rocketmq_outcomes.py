@@ -3,7 +3,7 @@
 import pytest
 
 from chaos.core.op import Type
-from cluster.systems.rocketmq.outcomes import TABLE, of_send, said
+from cluster.systems.rocketmq.outcomes import TABLE, describe_answer, of_send
 
 # (code, remark, mode) → (row of the table, outcome, error)
 CASES = [
@@ -127,9 +127,9 @@ def test_fail_is_claimed_for_nothing_that_may_have_been_appended():
 
 
 def test_errors_are_stable_to_group_by():
-    text = said(99, "no route of 198.18.0.14:10911 at 123456")
+    text = describe_answer(99, "no route of 198.18.0.14:10911 at 123456")
     assert text == "code 99: no route of N.N.N.N:N at N"
-    assert said(26, "subscription group [G] does not exist, See https://example.invalid/x for help") == (
+    assert describe_answer(26, "subscription group [G] does not exist, See https://example.invalid/x for help") == (
         "SUBSCRIPTION_GROUP_NOT_EXIST: subscription group [G] does not exist,"
     )
     assert all(not any(letter.isdigit() for letter in row.error) for row in TABLE)

@@ -17,7 +17,7 @@ from chaos.models.log.words import F, Record, Value
 from cluster.systems.rocketmq.client import RocketMQClient
 from cluster.systems.rocketmq.connection import Link
 from cluster.systems.rocketmq.names import names_of
-from cluster.systems.rocketmq.pops import RECEIPTS, Pops, Receipt, extended, parse_pop, receipt_of
+from cluster.systems.rocketmq.pops import RECEIPTS, Pops, Receipt, extend_receipt, parse_pop, receipt_of
 from cluster.systems.rocketmq.protocol import (
     Answer,
     Code,
@@ -111,10 +111,10 @@ def test_a_popped_message_without_a_receipt_was_given(fields):
 
 def test_a_message_kept_longer_has_a_check_point_of_its_own():
     fresh = {"popTime": "1700000000999", "invisibleTime": "9000", "reviveQid": "5"}
-    kept = extended(receipt_of(NAMES, "40 1700000000000 8000 5 0 g0 2 41", 2), Answer(0, 1, True, "", fresh, b""))
+    kept = extend_receipt(receipt_of(NAMES, "40 1700000000000 8000 5 0 g0 2 41", 2), Answer(0, 1, True, "", fresh, b""))
     assert kept == Receipt(TOPIC, 2, 41, "41 1700000000999 9000 5 0 g0 2 41")
     with pytest.raises(ProtocolError, match="popTime"):
-        extended(kept, Answer(0, 1, True, "", {}, b""))
+        extend_receipt(kept, Answer(0, 1, True, "", {}, b""))
 
 
 def test_a_client_forgets_its_oldest_receipts():

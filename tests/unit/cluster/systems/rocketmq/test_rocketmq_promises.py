@@ -35,7 +35,7 @@ UNSAFE = [
 @pytest.mark.parametrize("given", SAFE)
 def test_safe(given):
     settings = resolved(**given)
-    assert promises.unsafe(settings) is None
+    assert promises.unsafe_setting(settings) is None
     made = SYSTEM.promises(settings)
     assert set(made.allowed) == {
         "stale-tail",
@@ -52,7 +52,7 @@ def test_safe(given):
 @pytest.mark.parametrize(("given", "named"), UNSAFE)
 def test_unsafe_settings_excuse_nothing(given, named):
     settings = resolved(**given)
-    assert promises.unsafe(settings) == named
+    assert promises.unsafe_setting(settings) == named
     made = SYSTEM.promises(settings)
     buffered = "transientStorePoolEnable" in given
     by_design = set(SYSTEM.promises(resolved()).allowed)

@@ -22,7 +22,7 @@ def test_the_defaults_are_the_safe_ones():
         "client.routePollInterval": "1",
     }
     assert {name: resolved[name] for name in safe} == safe
-    assert promises.unsafe(resolved) is None
+    assert promises.unsafe_setting(resolved) is None
 
 
 def test_an_idle_group_does_not_flap():

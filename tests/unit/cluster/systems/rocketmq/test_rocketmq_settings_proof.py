@@ -40,7 +40,7 @@ def started(view, pool=None):
 )
 def test_nodes_that_took_everything(given):
     view = view_of(**given)
-    text, data = settings_proof.concluded(started(view, pool=False), view)
+    text, data = settings_proof.effects_note(started(view, pool=False), view)
     assert text.endswith(f"on {len(view.nodes)} nodes")
     assert int(text.split()[0]) > 25 * len(view.of_role("broker"))
     assert not data["warning"]
@@ -66,7 +66,7 @@ def test_a_setting_that_is_not_in_effect(node, component, key, found, says):
     values.pop(key)
     shown[node][component] = Shown(values | ({} if found is None else {key: found}), None)
     with pytest.raises(DeployError) as caught:
-        settings_proof.concluded(shown, view)
+        settings_proof.effects_note(shown, view)
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -77,7 +77,7 @@ def test_several_are_counted():
     for name in ("b1", "b2", "b3"):
         shown[name]["broker"] = Shown({**shown[name]["broker"].values, "minInSyncReplicas": "1"}, None)
     with pytest.raises(DeployError, match=r"b1: minInSyncReplicas .* \(and 2 more\)"):
-        settings_proof.concluded(shown, view)
+        settings_proof.effects_note(shown, view)
 
 
 def test_what_a_node_changes_by_itself_is_no_difference():
@@ -85,7 +85,7 @@ def test_what_a_node_changes_by_itself_is_no_difference():
     shown = started(view)
     moved = {"brokerId": "0", "brokerRole": "SYNC_MASTER"}
     shown["b2"]["broker"] = Shown({**shown["b2"]["broker"].values, **moved}, None)
-    _, data = settings_proof.concluded(shown, view)
+    _, data = settings_proof.effects_note(shown, view)
     assert data["switches"]["brokerRole"] == {"b1": "SLAVE", "b2": "SYNC_MASTER", "b3": "SLAVE"}
 
 
@@ -96,11 +96,11 @@ def test_numbers_are_compared_as_numbers(set_to, shown):
 
 def test_a_pool_that_is_not_there_is_said():
     view = view_of(transientStorePoolEnable="true")
-    text, data = settings_proof.concluded(started(view, pool=True), view)
+    text, data = settings_proof.effects_note(started(view, pool=True), view)
     assert (data["without_effect"], data["unsafe"]) == ({}, "broker.transientStorePoolEnable=true")
     assert text.endswith("transientStorePoolEnable=true gives safety up, and no loss is excused by that")
     assert data["warning"]
-    text, data = settings_proof.concluded(started(view, pool=False), view)
+    text, data = settings_proof.effects_note(started(view, pool=False), view)
     assert "broker.transientStorePoolEnable has no effect: b1, b2, b3" in text
     assert data["warning"]
 
@@ -110,12 +110,12 @@ def test_slaves_of_a_classic_master_have_no_pool():
     shown = started(view, pool=True)
     for name in ("b2", "b3"):
         shown[name]["broker"] = Shown(shown[name]["broker"].values, pool=False)
-    assert "b2, b3: a slave has no pool of buffers" in settings_proof.concluded(shown, view)[0]
+    assert "b2, b3: a slave has no pool of buffers" in settings_proof.effects_note(shown, view)[0]
 
 
 def test_a_switch_that_its_mode_ignores_is_said():
     view = view_of(cluster__mode="master-slave", minInSyncReplicas="2")
-    text, data = settings_proof.concluded(started(view), view)
+    text, data = settings_proof.effects_note(started(view), view)
     assert "broker.minInSyncReplicas has no effect: only controller mode" in text
     assert data["warning"]
 

@@ -4,7 +4,16 @@ import pytest
 
 from cluster.host import Completed
 from nemesis.faults.clocks import mover
-from nemesis.faults.clocks.readings import Reading, ahead_by, is_right, judged, plain, rate_of, runs_at, swings_to
+from nemesis.faults.clocks.readings import (
+    Reading,
+    ahead_by,
+    is_right,
+    judge_readings,
+    plain,
+    rate_of,
+    runs_at,
+    swings_to,
+)
 
 S = 1_000_000_000
 HOUR = 3_600 * S
@@ -77,19 +86,21 @@ def test_a_strobe_is_seen_on_both_sides():
 def test_all_processes_of_a_node_must_see_it():
     good, bad = reading(at(0, 60 * S)), reading(at(0, 0))
     judge = lambda _pid, one: ahead_by(one, 60 * S, 60 * S)  # noqa: E731
-    proven, said = judged({71: good, 72: good}, judge)
+    proven, said = judge_readings({71: good, 72: good}, judge)
     assert proven
     assert said.startswith("pid 71 and 1 beside it sees its clock +60.0")
-    assert judged({71: good, 72: bad}, judge)[0] is False
-    assert judged({71: good, 72: Reading(name="sh", error="no permission")}, judge) == (
+    assert judge_readings({71: good, 72: bad}, judge)[0] is False
+    assert judge_readings({71: good, 72: Reading(name="sh", error="no permission")}, judge) == (
         False,
         "pid 72 (sh) could not be read: no permission",
     )
-    assert judged({}, judge) == (False, "has no process")
+    assert judge_readings({}, judge) == (False, "has no process")
 
 
 def test_monotonic_time_that_is_disturbed_is_no_proof():
-    proven, said = judged({71: reading(at(0, 60 * S), steady=False)}, lambda _pid, one: ahead_by(one, 60 * S, 60 * S))
+    proven, said = judge_readings(
+        {71: reading(at(0, 60 * S), steady=False)}, lambda _pid, one: ahead_by(one, 60 * S, 60 * S)
+    )
     assert not proven
     assert "monotonic time is disturbed" in said
 

@@ -3,7 +3,7 @@
 import pytest
 
 from cluster.network.connection_matrix import Tried
-from cluster.network.packet_filter import Counter, Rule, parsed, program
+from cluster.network.packet_filter import Counter, Rule, parse_listing, program
 from nemesis.faults.connections.block_port import BlockPort
 from nemesis.faults.connections.connection_fault import judge
 from nemesis.faults.connections.cut_after import CutAfter
@@ -12,11 +12,11 @@ from nemesis.faults.connections.reset import Reset
 from nemesis.faults.connections.syn_drop import SynDrop
 from nemesis.faults.links.loss_in import LossIn
 from nemesis.faults.links.loss_out import LossOut
-from nemesis.targets.grudge import all_links, links, touching
+from nemesis.targets.grudge import all_links, links, links_touching
 from nemesis.targets.selectors import Selector
 
 NODES = ("b1", "b2", "b3")
-HIT = links(touching(["b2"], NODES))
+HIT = links(links_touching(["b2"], NODES))
 NONE: frozenset = frozenset()
 PASSED, REFUSED = Tried("ok", 60_000, "ok"), Tried("refused", 0, "")
 SILENT, STALLED, BROKEN = Tried("timeout", 0, ""), Tried("ok", 16, "timeout"), Tried("ok", 24_000, "reset")
@@ -95,4 +95,4 @@ def test_a_rule_for_a_part_of_the_traffic_is_read_as_it_was_written(match):
     for rule in (Rule("198.18.0.10", match=match), Rule("198.18.0.10", probability=0.5, match=match, reset=True)):
         (line,) = [one for one in program("CHAOS-x", [rule]).splitlines() if "198.18" in one]
         before, _, after = line.partition(" -j ")
-        assert parsed(f"{before} -c 3 180 -j {after}", "CHAOS-x").counters == (Counter(rule, 3, 180),)
+        assert parse_listing(f"{before} -c 3 180 -j {after}", "CHAOS-x").counters == (Counter(rule, 3, 180),)

@@ -62,7 +62,7 @@ def test_the_option_of_another_process_is_set_and_set_back(server):
         pytest.skip(str(error))
     assert backlog_program.look(pid, [port]) == {"half": 0, "options": [0]}
     backlog_program.options(pid, [port], 600)
-    held, all_taken = backlog_program.opened("127.0.0.1", port, 3)
+    held, all_taken = backlog_program.open_connections("127.0.0.1", port, 3)
     assert all_taken
     assert backlog_program.look(pid, [port])["half"] == 3, "they stay half-open"
     for one in held:

@@ -18,12 +18,12 @@ from nemesis.faults.links.reorder import Reorder as Reordering
 from nemesis.faults.links.reorder import ReorderParams
 from nemesis.faults.links.streams import judge
 from nemesis.faults.links.throttle import Throttle, ThrottleParams
-from nemesis.targets.grudge import all_links, links, touching
+from nemesis.targets.grudge import all_links, links, links_touching
 
 SENT = 200
 WHOLE = Stream(arrived=SENT, distinct=SENT, late=0, altered=0, gaps=0, took_s=0.2)
 DOUBLED = msgspec.structs.replace(WHOLE, arrived=SENT + 41)
-HIT = links(touching(["b2"], ("b1", "b2", "b3")))
+HIT = links(links_touching(["b2"], ("b1", "b2", "b3")))
 NONE: frozenset = frozenset()
 
 

@@ -28,7 +28,7 @@ def test_all_threads_run_on_one_processor_and_then_where_they_could():
             assert len(before) == 4
             assert allowed(sleeper.pid) == {(able[0],)}
             del before[str(max(program.threads(sleeper.pid)))]  # as one that began later
-            program.back(sleeper.pid, before)
+            program.restore_threads(sleeper.pid, before)
             assert allowed(sleeper.pid) == {tuple(able)}
         finally:
             sleeper.kill()

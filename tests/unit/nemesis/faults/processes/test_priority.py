@@ -9,7 +9,7 @@ import pytest
 from chaos.core.errors import UsageError
 from nemesis.faults.params import read
 from nemesis.faults.processes import priority_program as program
-from nemesis.faults.processes.priority import Priority, PriorityParams, Seen, Standing, has, judge
+from nemesis.faults.processes.priority import Priority, PriorityParams, Seen, Standing, has_priority, judge
 from nemesis.faults.registry import faults
 
 BOTH = {"nice": 19, "autogroup": 19}
@@ -38,7 +38,7 @@ def test_a_process_of_another_priority_proves_nothing():
     assert not judge(seen(0.01, nice=(0, 19)), BOTH)[0], "one thread"
     assert not judge(seen(0.01, autogroup=0), BOTH)[0]
     assert judge(seen(0.01, autogroup=0), {"nice": 19})[0], "sessions are not weighed"
-    assert not has(Standing(nice=(), autogroup=None), {"nice": 19}), "it is gone"
+    assert not has_priority(Standing(nice=(), autogroup=None), {"nice": 19}), "it is gone"
 
 
 def test_all_threads_are_lowered_and_raised_again():
@@ -49,9 +49,9 @@ def test_all_threads_are_lowered_and_raised_again():
         try:
             assert sleeper.stdout.readline() == b"ready\n"
             assert len(program.threads(sleeper.pid)) == 4
-            program.put(sleeper.pid, {"nice": 19})
+            program.set_priority(sleeper.pid, {"nice": 19})
             assert program.nice_of(sleeper.pid) == [19]
-            program.put(sleeper.pid, {"nice": usual})
+            program.set_priority(sleeper.pid, {"nice": usual})
             assert program.nice_of(sleeper.pid) == [usual]
         finally:
             sleeper.kill()
@@ -63,9 +63,9 @@ def test_a_session_is_lowered_and_raised_again():
         pytest.skip("sessions are not weighed here")
     with subprocess.Popen(["sleep", "60"], start_new_session=True) as sleeper:
         try:
-            program.put(sleeper.pid, {"autogroup": 19})
+            program.set_priority(sleeper.pid, {"autogroup": 19})
             assert program.session_nice(sleeper.pid) == 19
-            program.put(sleeper.pid, {"autogroup": 0})
+            program.set_priority(sleeper.pid, {"autogroup": 0})
             assert program.session_nice(sleeper.pid) == 0
         finally:
             sleeper.kill()

@@ -20,7 +20,7 @@ from nemesis.faults.syscalls import calls, supervised_start
 from nemesis.faults.syscalls.errnos import Errno, number_of
 from nemesis.faults.syscalls.syscall_delay import SyscallDelay, SyscallDelayParams
 from nemesis.faults.syscalls.syscall_error import SyscallError, SyscallErrorParams
-from nemesis.faults.syscalls.syscall_fault import Returned, named, returned
+from nemesis.faults.syscalls.syscall_fault import Returned, describe_calls, parse_returned
 from nemesis.plan.nemesis_names import parse
 from nemesis.targets.targets import Targets
 from nemesis.targets.topology import Topology
@@ -84,7 +84,7 @@ def test_what_is_said_of_a_fault():
     params = SyscallErrorParams(("fdatasync", "rename"), share=0.5, errno="ENOSPC")
     assert SyscallError.said(params) == "every fdatasync, every rename (0.5 of them) gives ENOSPC"
     assert SyscallDelay.said(SyscallDelayParams(("fsync",), delay_ms=9000)) == "every fsync waits 9000 ms"
-    assert named(SyscallDelayParams(("read", "write"), every=2)) == "one in 2 read, one in 2 write"
+    assert describe_calls(SyscallDelayParams(("read", "write"), every=2)) == "one in 2 read, one in 2 write"
 
 
 def test_a_node_is_armed_only_where_something_is_hit():
@@ -111,10 +111,10 @@ def test_one_filter_asks_for_the_calls_of_all_planned_faults():
 
 
 def test_what_probes_say():
-    seen = returned("5 120\nlate\n9 1500\n", 3, "fsync")
+    seen = parse_returned("5 120\nlate\n9 1500\n", 3, "fsync")
     assert seen == [Returned(5, 0.12), Returned(0, float("inf")), Returned(9, 1.5)]
     with pytest.raises(DeployError, match="2 of 3 probes of fsync told what they saw"):
-        returned("5 120\nlate", 3, "fsync")
+        parse_returned("5 120\nlate", 3, "fsync")
 
 
 def scene(params: Any) -> Any:

@@ -6,7 +6,7 @@ import pytest
 
 from chaos.core.client import Definite, Indefinite
 from chaos.core.op import Type
-from cluster.systems.minimq.clients.outcomes import TABLE, expected
+from cluster.systems.minimq.clients.outcomes import TABLE, expect
 from cluster.systems.minimq.protocol import messages
 from cluster.systems.minimq.protocol.broker_messages import CommitDone, Polled, Produced, Rejected, RejectedReason
 
@@ -14,13 +14,13 @@ PRODUCED = Produced(offset=3, epoch=1)
 
 
 def test_what_was_asked_for_is_given():
-    assert expected(PRODUCED, Produced) is PRODUCED
+    assert expect(PRODUCED, Produced) is PRODUCED
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.kind.__name__}-{row.reason}")
 def test_every_row(row):
     with pytest.raises(Definite if row.type is Type.FAIL else Indefinite) as caught:
-        expected(row.kind(reason=row.reason), Produced)
+        expect(row.kind(reason=row.reason), Produced)
     assert (str(caught.value), bool(row.why)) == (row.error, True)
 
 
@@ -42,4 +42,4 @@ def test_every_refusal_of_the_protocol_has_a_row():
 )
 def test_an_answer_to_something_else_says_nothing(answer):
     with pytest.raises(Indefinite, match=f"unexpected answer: {type(answer).__name__}"):
-        expected(answer, Produced)
+        expect(answer, Produced)

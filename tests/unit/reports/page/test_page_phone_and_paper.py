@@ -1,0 +1,62 @@
+"""The page on a phone and on paper."""
+
+from pathlib import Path
+
+import pytest
+import synthetic
+from page_browser import Open, colours
+from pages import NARROW, WIDE, broken_words, until
+
+
+def test_printing_is_light_and_unfolds_what_is_folded(open_page: Open, folders: dict[str, Path]) -> None:
+    page = open_page(folders["invalid"] / "report.html", scheme="dark")
+    folded = page.locator("details:not(.ops):not([open])").count()
+    assert folded > 0
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("details:not(.ops):not([open])").count() == 0
+    assert "59,156,240" in colours(page, "operations/s")
+    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    assert page.locator("details:not(.ops):not([open])").count() == folded
+    assert "94,179,255" in colours(page, "operations/s")
+    assert len(page.pdf(format="A4", print_background=True)) > 20_000
+
+
+@pytest.mark.parametrize("kind", synthetic.KINDS)
+def test_on_a_phone_no_word_is_broken_and_nothing_is_cut_off(
+    open_page: Open, folders: dict[str, Path], kind: str
+) -> None:
+    page = open_page(folders[kind] / "report.html", size=NARROW)
+    assert broken_words(page) == []
+    cut = page.evaluate(
+        "() => [...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth + 1)"
+        ".map(e => e.textContent.slice(0, 80))"
+    )
+    assert [text for text in cut if not text.strip().startswith("process")] == []
+
+
+def test_on_a_phone_an_anomalys_operations_are_a_list(open_page: Open, folders: dict[str, Path]) -> None:
+    page = open_page(folders["invalid"] / "report.html", size=NARROW)
+    assert not page.locator("svg.trace >> nth=0").is_visible()
+    steps = page.locator(".steps >> nth=0").locator("li")
+    said = steps.all_text_contents()
+    assert any("24.302 s" in one and "send 5:233 → 1204 (b1, pinned client)" in one for one in said)
+    assert any("fault 1 ends" in one for one in said)
+    assert said.index(next(one for one in said if "5:233" in one)) < said.index(
+        next(one for one in said if "fault 1 ends" in one)
+    )
+    page.set_viewport_size(WIDE)
+    page.wait_for_selector("svg.trace >> nth=0", state="visible")
+
+
+def test_on_paper_the_panels_keep_their_shape(open_page: Open, folders: dict[str, Path]) -> None:
+    page = open_page(folders["invalid"] / "report.html")
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 703, "height": 1000})
+    until(page, "document.querySelector('#panels canvas').clientWidth <= 703")
+    drawn, shown = page.eval_on_selector(
+        "#panels canvas", "canvas => [canvas.width / canvas.height, canvas.clientWidth / canvas.clientHeight]"
+    )
+    assert shown == pytest.approx(drawn, rel=0.02), "what is drawn is squeezed"
+    assert page.evaluate("document.documentElement.scrollWidth") <= 703
+    assert broken_words(page) == []
