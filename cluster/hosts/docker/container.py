@@ -22,7 +22,8 @@ from cluster.hosts.docker.engine import Engine
 
 _CONTROL: Final = "/chaos"
 _ENTRY: Final = (
-    "import sys; sys.path.insert(0, sys.argv[1]); from cluster.agent.agent import run_in_container; run_in_container(sys.argv[2])"
+    "import sys; sys.path.insert(0, sys.argv[1]); from cluster.agent.agent import run_in_container;"
+    "run_in_container(sys.argv[2])"
 )
 _AGENT: Final = ("__init__.py", "agent/__init__.py", "agent/agent.py", "agent/linux.py")
 _RIGHTS: Final = ("NET_ADMIN", "NET_RAW")
