@@ -5,9 +5,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+from fault_nodes import SERVER, Run
 from host_support import make
 from leading import subjects_of
-from test_hosts_nemesis import SERVER, Run
 
 from chaos.core.clock import Deadline
 from chaos.core.runinfo import NodeInfo
