@@ -46,7 +46,7 @@ def compare_command(runs: tuple[str, ...], page: Path | None, *, as_json: bool, 
 
     folders = [find_run(text, Path(store)) for text in runs]
     if not 1 < len(folders) <= MOST:
-        raise UsageError(f"RUN: {len(folders)} given; give two to {MOST}")
+        raise UsageError(f"RUN: {len(folders)} given; give 2 to {MOST} runs")
     twice = next((text for text, folder in zip(runs, folders, strict=True) if folders.count(folder) > 1), None)
     if twice is not None:
         raise UsageError(f"RUN {twice}: it is given twice; name another run")

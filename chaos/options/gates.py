@@ -79,7 +79,7 @@ def checked_operations(thresholds: Iterable[str], has: Iterable[str], place: str
     Args:
         thresholds: as they are stored.
         has: the operations that there are.
-        place: who asked, for the message.
+        place: what stands before the threshold in the message, e.g. ``--threshold``.
         what: who has these operations.
 
     Raises:

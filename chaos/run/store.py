@@ -68,7 +68,7 @@ def find_run(text: str, store: Path) -> Path:
     if re.fullmatch(r"-[1-9]\d*", text):
         runs = runs_in(store)
         if int(text[1:]) > len(runs):
-            raise UsageError(f"{text}: there are {len(runs)} runs in {store}")
+            raise UsageError(f"{text}: {store} has {len(runs)} run{'' if len(runs) == 1 else 's'}")
         return runs[int(text)].resolve()
     matches = [folder for folder in runs_in(store) if folder.name.startswith(text)]
     if len(matches) == 1:

@@ -155,7 +155,7 @@ def test_runs_are_counted_from_the_newest(store: Path) -> None:
 
     assert find_run("-1", store).name.endswith("-0003")
     assert find_run("-3", store).name.endswith("-0001")
-    with pytest.raises(UsageError, match="there are 3 runs"):
+    with pytest.raises(UsageError, match="has 3 runs"):
         find_run("-4", store)
 
 

@@ -133,11 +133,11 @@ def test_the_command_prints_a_table_json_and_a_page(store: Path, tmp_path: Path)
 @pytest.mark.parametrize(
     ("argv", "says"),
     [
-        (["-1"], "RUN: 1 given; give two to 8"),
+        (["-1"], "RUN: 1 given; give 2 to 8 runs"),
         (["-1", "latest-not"], "latest-not: no such run folder"),
         (["-1", "-1"], "RUN -1: it is given twice"),
         (["-1", "-2", "--html", "no/such/file.html"], "--html no/such/file.html: No such file or directory"),
-        (["-1"] * 9, "RUN: 9 given; give two to 8"),
+        (["-1"] * 9, "RUN: 9 given; give 2 to 8 runs"),
     ],
 )
 def test_what_cannot_be_compared_is_refused_in_one_line(store: Path, argv: list[str], says: str) -> None:
