@@ -99,12 +99,15 @@ def fault_name(fault: FaultSpan, *, whom: bool = True) -> str:
 
 
 def fault_words(context: Context, blame: Blame) -> str:
-    """``cut off by fault 2 (leader-partition) at 28.0 s``, ``after fault 1 (leader-kill on b1) at 8.0 s``."""
+    """``cut off by fault 2 (leader-partition) at 28.0 s``, ``after fault 1 (kill on b1) from 8.0 s to 9.0 s``."""
     at = seconds_text(context, blame.fault.inject_ns or 0)
     if blame.hit:
         return f"{blame.fault.identity.nature.verb} by {fault_name(blame.fault, whom=False)} at {at}"
-    word, since = ("under", "since") if blame.during else ("after", "at")
-    return f"{word} {fault_name(blame.fault)} {since} {at}"
+    if blame.during:
+        return f"under {fault_name(blame.fault)} since {at}"
+    until_ns = blame.fault.in_force_until_ns()
+    until = f" to {seconds_text(context, until_ns)}" if until_ns < NEVER_NS else ""
+    return f"after {fault_name(blame.fault)} from {at}{until}"
 
 
 def apart_words(context: Context, blame: Blame, at_ns: int) -> str:

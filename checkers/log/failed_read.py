@@ -48,7 +48,7 @@ class FailedReadKernel(FindingsCheck):
     name = "failed-read"
     help = "no value is read whose send failed for certain, or whose transaction nobody committed"
     anomalies = kinds_named("G1a")
-    noun = "failed send"
+    noun = "failed or refused send"
     clean = "none of them was read"
 
     def examine(self, shard: QueueShard, context: Context) -> Findings:

@@ -206,9 +206,10 @@ def _stale_example(shard: QueueShard, context: Context, read: int, end: int, wit
     log = shard.log
     who, shown = actor_of(shard, context, read, leads=True), _shown(log, context, witness)
     before_s = (int(log.invoke[read]) - int(log.complete[witness])) / NS_PER_S
+    given = f"with offsets up to {end - 1}" if end else "with nothing"
     return who.example(
-        f"at {time_of(shard, context, read)} {who.subject} answered a strong read of queue {shard.key} that ended "
-        f"before offset {end} and missed {shown.what}, {shown.by} {before_s:.1f} s before it began",
+        f"at {time_of(shard, context, read)} {who.subject} answered a strong read of queue {shard.key} {given} and "
+        f"missed {shown.what}, {shown.by} {before_s:.1f} s before it began",
         key=shard.key,
         offset=shown.offset,
         value=shown.value,

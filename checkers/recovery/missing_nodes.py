@@ -238,7 +238,7 @@ def _outside_of(subject: Subject, context: Context, healed_ns: int) -> Iterator[
         stands = role_at(context, speaker, newest.last_ns, leads=True, subject=subject.name)
         kept_out = msgspec.structs.replace(
             example,
-            sentence=f"{f'{speaker}, {stands},' if stands else speaker} did not take {node} back: {node} ran, held all "
+            sentence=f"{node} was kept out by {f'{speaker}, {stands}' if stands else speaker}: {node} ran, held all "
             f"that the final reads show, and was {until}",
             node=speaker,
         )

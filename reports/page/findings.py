@@ -174,7 +174,7 @@ def _promise(example: Example, *, made: bool, allowed: bool) -> str:
     if not example.excused:
         return ""
     if not made:
-        return "would cover it, but this system does not make it"
+        return "none: a system that promises less could be allowed this, and this one is not"
     return "covers it" if allowed else "covers it, but not every one of its kind"
 
 

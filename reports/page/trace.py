@@ -276,7 +276,10 @@ def _cut(axis: Axis, start: float, end: float, faults: Sequence[Band], changes: 
     within = [f"{label} at {words.at(time)}" for time, label, _ in _moments(faults, changes) if start < time < end]
     title = f"{words.seconds(end - start)} in which no shown operation begins or ends"
     return Cut(
-        x=axis.x(start), width=_CUT_PX, label=f"{words.seconds(end - start)} cut", title="\n".join([title, *within])
+        x=axis.x(start),
+        width=_CUT_PX,
+        label=f"{words.seconds(end - start)} left out",
+        title="\n".join([title, *within]),
     )
 
 

@@ -35,7 +35,7 @@ def facts(found: tuple[AnomalyView, ...]) -> dict[str, str]:
     [
         (True, True, "covers it"),
         (False, True, "covers it, but not every one of its kind"),
-        (False, False, "would cover it, but this system does not make it"),
+        (False, False, "none: a system that promises less could be allowed this, and this one is not"),
     ],
 )
 def test_a_promise_says_whether_it_is_made_and_covers_all(*, allowed: bool, promised: bool, said: str) -> None:

@@ -84,7 +84,9 @@ def test_the_guilty_operations_are_told_from_their_neighbours() -> None:
         "poll 1200…1207: 1204=3:871 (b2)": True,
         "drain 0…9210: 1204=3:871 (b2)": True,
     }
-    assert [(cut.label, cut.title.split("\n")[1]) for cut in picture.cuts] == [("126 s cut", "fault 1 ends at 40.0 s")]
+    assert [(cut.label, cut.title.split("\n")[1]) for cut in picture.cuts] == [
+        ("126 s left out", "fault 1 ends at 40.0 s")
+    ]
 
 
 @pytest.mark.parametrize(
