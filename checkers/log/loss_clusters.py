@@ -3,7 +3,7 @@
 Does not find losses.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import msgspec
@@ -31,8 +31,9 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
     ``cut``: the number of the fault that cut the node off all that time, 0 if none did. What follows ``last_ack_ns`` is
     of the message with the lowest offset: ``acked_ns`` when it was acknowledged, ``example`` what shows its loss,
     ``without_ns`` when the first read behind the acknowledgement that passes over it ended, ``without_node`` who
-    answered that, ``again`` the message that sits at its offset, ``again_node`` who acknowledged that one there, and
-    ``again_ns`` when. Texts are empty where there is nothing.
+    answered that, ``shown_ns`` when each node last answered a read with it, ``again`` the message that sits at its
+    offset, ``again_node`` who acknowledged that one there, and ``again_ns`` when. Texts are empty where there is
+    nothing.
     """
 
     key: int
@@ -47,6 +48,7 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
     example: Example
     without_ns: int
     without_node: str
+    shown_ns: Mapping[str, int]
     again: str
     again_node: str
     again_ns: int
@@ -75,6 +77,14 @@ def _passed_over(log: Log, vid: int) -> int:
     return int(later[np.argmin(log.complete[later])]) if len(later) else -1
 
 
+def _shown_ns(log: Log, context: Context, vid: int) -> dict[str, int]:
+    """When each node last answered a read with a message; nodes that never did are left out."""
+    reads = log.row_op[log.row_ok & (log.row_vid == vid)]
+    reads = reads[log.node[reads] >= 0]
+    ordered = reads[np.argsort(log.complete[reads], kind="stable")]
+    return {node_name(context, int(log.node[read])): int(log.complete[read]) for read in ordered}
+
+
 def _cluster(shard: QueueShard, context: Context, node: int, vids: Ints, *, cut: int, tell: Tell) -> Cluster:
     log = shard.log
     acked_ns = log.complete[log.sends[vids]]
@@ -97,6 +107,7 @@ def _cluster(shard: QueueShard, context: Context, node: int, vids: Ints, *, cut:
         example=tell(vid),
         without_ns=int(log.complete[without]) if without >= 0 else 0,
         without_node=node_name(context, int(log.node[without])) if without >= 0 else "",
+        shown_ns=_shown_ns(log, context, vid),
         again=log.value(again) if again >= 0 else "",
         again_node=node_name(context, int(log.node[given])) if given >= 0 else "",
         again_ns=int(log.complete[given]) if given >= 0 else 0,

@@ -184,8 +184,11 @@ def _missed(told: Told, context: Context) -> Clause | None:
     giver = _giver(told, context)
     gave = giver is not None and giver == Giver(node, leads)
     to = f" and gave its offset to {told.it.again}" if gave else ""
+    shown_ns = told.it.shown_ns.get(node, at_ns)
+    lost = f"had it at {seconds_text(context, shown_ns)}{',' if gave else ' and'} lost it"
+    had = lost if shown_ns < at_ns else "did not have it"
     text = (
-        f"{words}{',' if words != node else ''} did not have it{to}"
+        f"{words}{',' if words != node else ''} {had}{to}"
         f". {_who(told, context)} had acknowledged {_acked(told, context)}{'' if gave else _again(told, context)}"
     )
     return Clause(text, (node,), blame.fault.id if blame is not None else None)
