@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from ci_files import NAMES, steps
 
-pytestmark = [pytest.mark.e2e]
+pytestmark = [pytest.mark.e2e, pytest.mark.longer]
 
 MATRIX = """\
 name: tiny

@@ -18,7 +18,7 @@ from repository import ROOT
 from cluster.systems._shared import gomodules
 from cluster.systems._shared.maven import Distribution, fetch, pom_of
 
-pytestmark = [pytest.mark.e2e]
+pytestmark = [pytest.mark.e2e, pytest.mark.longer]
 
 ACTIONLINT = "github.com/rhysd/actionlint/cmd/actionlint@v1.7.12"
 GROOVY = Distribution("groovy", "Groovy", "5.0.8", "8 MB", pom_of("groovy", ["org.apache.groovy:groovy:5.0.8"]))
