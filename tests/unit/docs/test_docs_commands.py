@@ -23,6 +23,8 @@ from chaos.testing.history_files import load_history
 from cluster import existing_cluster
 from cluster.hosts.ssh import nodes_file
 
+pytestmark = pytest.mark.broad
+
 REFUSED = {
     "chaos run --rto": "always measured",
     "chaos run -c 0": "give a whole number from 1 to 10000",
