@@ -85,11 +85,11 @@ def experiment_of(options: Mapping[str, Any], config: Config | None = None) -> E
     workload = _workload(values.get("workload", system.workload), found)
     values |= consistency(values, workload)
     needed = with_defaults(settings_for(system, workload.needs), wanted)
-    origin = "--threshold" if "thresholds" in given else config.origins.get("thresholds", "")
+    place = "--threshold" if "thresholds" in given else config.origins.get("thresholds", "")
     checked_operations(
         values.get("thresholds", ()),
         (word.word for word in model_named(workload.model).functions),
-        origin if origin.startswith("--") else f"{origin}: threshold",
+        place if place.startswith("--") else f"{place}: threshold",
         f"the workload {workload.name}",
     )
     settings, seed = system.resolve(needed), secrets.randbelow(SEEDS)
