@@ -20,7 +20,7 @@ from chaos.models.log.words import F
 from cluster.systems.rocketmq.connection import Link
 from cluster.systems.rocketmq.leadership_claim import LeadershipClaim
 from cluster.systems.rocketmq.names import Names
-from cluster.systems.rocketmq.outcomes import describe_answer
+from cluster.systems.rocketmq.outcomes import describe_answer, require_success
 from cluster.systems.rocketmq.protocol import Code, Request
 
 REFUSED: Final = frozenset(
@@ -153,8 +153,7 @@ async def delete_routes(names: Names, link: Link, popped: range, deadline_ns: in
 
 async def _delete(link: Link, code: Request, fields: Mapping[str, object], deadline_ns: int) -> None:
     answer = await link.request(code, fields, deadline_ns)
-    if answer.code != Code.SUCCESS:
-        raise Definite(describe_answer(answer.code, answer.remark))
+    require_success(answer)
 
 
 def topic_of(name: str, queues: int) -> dict[str, object]:

@@ -8,11 +8,10 @@ from collections.abc import Mapping
 
 import msgspec
 
-from chaos.core.client import Definite
 from chaos.core.runinfo import NodeInfo
 from cluster.systems.rocketmq import config
-from cluster.systems.rocketmq.outcomes import describe_answer
-from cluster.systems.rocketmq.protocol import Answer, Code, ProtocolError
+from cluster.systems.rocketmq.outcomes import require_success
+from cluster.systems.rocketmq.protocol import Answer, ProtocolError
 
 
 class _Replica(msgspec.Struct):
@@ -58,8 +57,7 @@ def parse_group(answer: Answer, names: Mapping[str, str]) -> Group:
         Definite: the controller refused (it does not lead any more).
         ProtocolError: the answer does not parse.
     """
-    if answer.code != Code.SUCCESS:
-        raise Definite(describe_answer(answer.code, answer.remark))
+    require_success(answer)
     try:
         group = msgspec.json.decode(answer.body, type=_SyncStates).replicasInfoTable.get(config.GROUP)
     except msgspec.DecodeError:
@@ -80,8 +78,7 @@ def parse_connected(answer: Answer, brokers: tuple[NodeInfo, ...]) -> tuple[str,
         Definite: the broker refused.
         ProtocolError: the answer does not parse.
     """
-    if answer.code != Code.SUCCESS:
-        raise Definite(describe_answer(answer.code, answer.remark))
+    require_success(answer)
     try:
         status = msgspec.json.decode(answer.body, type=_HaStatus)
     except msgspec.DecodeError:

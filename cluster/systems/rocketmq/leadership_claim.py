@@ -8,11 +8,10 @@ from typing import Final
 
 import msgspec
 
-from chaos.core.client import Definite
 from cluster.systems.rocketmq.connection import Link
 from cluster.systems.rocketmq.dledger import Member
-from cluster.systems.rocketmq.outcomes import describe_answer
-from cluster.systems.rocketmq.protocol import Answer, Code, ProtocolError, Request
+from cluster.systems.rocketmq.outcomes import require_success
+from cluster.systems.rocketmq.protocol import Answer, ProtocolError, Request
 from cluster.systems.rocketmq.topology import Mode
 
 _FOR_EVER: Final = 1
@@ -49,8 +48,7 @@ def parse_epochs(answer: Answer) -> LeadershipClaim:
         Definite: the broker refused.
         ProtocolError: the answer does not parse.
     """
-    if answer.code != Code.SUCCESS:
-        raise Definite(describe_answer(answer.code, answer.remark))
+    require_success(answer)
     try:
         cache = _decode_epochs(answer.body)
     except msgspec.DecodeError:
@@ -65,8 +63,7 @@ def parse_role(answer: Answer) -> bool:
     Raises:
         Definite: the broker refused.
     """
-    if answer.code != Code.SUCCESS:
-        raise Definite(describe_answer(answer.code, answer.remark))
+    require_success(answer)
     return bool(answer.fields.get("masterAddress"))
 
 

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from chaos.core.client import Definite, Indefinite
 from chaos.core.op import Type
-from cluster.systems.rocketmq.protocol import Code
+from cluster.systems.rocketmq.protocol import Answer, Code
 from cluster.systems.rocketmq.topology import Mode
 
 
@@ -136,6 +136,16 @@ def require_ok(outcome: Outcome) -> None:
         raise Definite(outcome.error)
     if outcome.type is not Type.OK:
         raise Indefinite(outcome.error)
+
+
+def require_success(answer: Answer) -> None:
+    """Refuse an answer that is no success, where every other code means that nothing was done.
+
+    Raises:
+        Definite: the node refused.
+    """
+    if answer.code != Code.SUCCESS:
+        raise Definite(describe_answer(answer.code, answer.remark))
 
 
 def describe_answer(code: int, remark: str) -> str:

@@ -25,8 +25,8 @@ from cluster.systems.rocketmq.consumers import create_groups, delete_names, dele
 from cluster.systems.rocketmq.group import Group, parse_connected, parse_group
 from cluster.systems.rocketmq.leadership_claim import LeadershipClaim, fetch_claim
 from cluster.systems.rocketmq.names import names_of
-from cluster.systems.rocketmq.outcomes import describe_answer
-from cluster.systems.rocketmq.protocol import Answer, Code, ProtocolError, Request
+from cluster.systems.rocketmq.outcomes import require_success
+from cluster.systems.rocketmq.protocol import Answer, ProtocolError, Request
 from cluster.systems.rocketmq.route import NameServer
 
 _ASK_TIMEOUT_S: Final = 1.0
@@ -233,8 +233,7 @@ class RocketMQProbe:
 
     async def _observe_controller(self, node: NodeInfo, asked_ns: int, deadline_ns: int) -> Observation:
         metadata = await self._ask(node, Request.CONTROLLER_GET_METADATA_INFO, {}, deadline_ns)
-        if metadata.code != Code.SUCCESS:
-            raise Definite(describe_answer(metadata.code, metadata.remark))
+        require_success(metadata)
         leads = metadata.fields.get("isLeader") == "true"
         term, group, error = None, Group(), None
         try:

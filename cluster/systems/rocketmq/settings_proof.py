@@ -10,14 +10,13 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from chaos.core.client import Definite
 from chaos.core.errors import DeployError
 from chaos.core.runinfo import NodeInfo
 from cluster.system import ClusterView
 from cluster.systems.rocketmq import config, promises, topology
 from cluster.systems.rocketmq import settings as keys
-from cluster.systems.rocketmq.outcomes import describe_answer
-from cluster.systems.rocketmq.protocol import Answer, Code, ProtocolError, Request
+from cluster.systems.rocketmq.outcomes import require_success
+from cluster.systems.rocketmq.protocol import Answer, ProtocolError, Request
 
 SWITCHES: Final = (
     "transientStorePoolEnable",
@@ -76,8 +75,7 @@ def parse_config(answer: Answer) -> dict[str, str]:
         Definite: the node refused.
         ProtocolError: the answer is not text.
     """
-    if answer.code != Code.SUCCESS:
-        raise Definite(describe_answer(answer.code, answer.remark))
+    require_success(answer)
     try:
         lines = answer.body.decode().splitlines()
     except UnicodeDecodeError:
@@ -93,8 +91,7 @@ def parse_pool(answer: Answer) -> bool:
         Definite: the broker refused.
         ProtocolError: the answer does not parse.
     """
-    if answer.code != Code.SUCCESS:
-        raise Definite(describe_answer(answer.code, answer.remark))
+    require_success(answer)
     try:
         table = msgspec.json.decode(answer.body, type=dict[str, dict[str, str]])["table"]
         return table["remainTransientStoreBufferNumbs"] != _NO_POOL
