@@ -68,20 +68,21 @@ def others_at(log: Log, vids: Ints) -> tuple[Ints, Ints]:
     return twice, other[twice]
 
 
-def _passed_over(log: Log, vid: int) -> int:
-    """The first read that passes over a message after it was acknowledged, and read for the last time; -1 for none."""
+def _passed_over(log: Log, vid: int, shown: Ints) -> int:
+    """The first read that passes over a message after it was acknowledged, and read for the last time; -1 for none.
+
+    ``shown``: the reads that returned it.
+    """
     reads = log.passing(log.ok_reads, int(log.place[vid]))
-    seen = log.complete[log.row_op[log.row_ok & (log.row_vid == vid)]]
-    behind_ns = max(int(log.complete[log.sends[vid]]), int(seen.max(initial=0)))
+    behind_ns = max(int(log.complete[log.sends[vid]]), int(log.complete[shown].max(initial=0)))
     later = reads[log.complete[reads] > behind_ns]
     return int(later[np.argmin(log.complete[later])]) if len(later) else -1
 
 
-def _shown_ns(log: Log, context: Context, vid: int) -> dict[str, int]:
-    """When each node last answered a read with a message; nodes that never did are left out."""
-    reads = log.row_op[log.row_ok & (log.row_vid == vid)]
-    reads = reads[log.node[reads] >= 0]
-    ordered = reads[np.argsort(log.complete[reads], kind="stable")]
+def _shown_ns(log: Log, context: Context, shown: Ints) -> dict[str, int]:
+    """When each node last answered one of these reads; nodes that answered none are left out."""
+    known = shown[log.node[shown] >= 0]
+    ordered = known[np.argsort(log.complete[known], kind="stable")]
     return {node_name(context, int(log.node[read])): int(log.complete[read]) for read in ordered}
 
 
@@ -93,7 +94,8 @@ def _cluster(shard: QueueShard, context: Context, node: int, vids: Ints, *, cut:
     again = int(other[0]) if len(other) else -1
     send = int(log.sends[again]) if 0 <= again < len(log.sends) else -1
     given = send if send >= 0 and log.type[send] == Type.OK and log.node[send] >= 0 else -1
-    without = _passed_over(log, vid)
+    shown = log.row_op[log.row_ok & (log.row_vid == vid)]
+    without = _passed_over(log, vid, shown)
     return Cluster(
         key=shard.key,
         node=node_name(context, node),
@@ -107,7 +109,7 @@ def _cluster(shard: QueueShard, context: Context, node: int, vids: Ints, *, cut:
         example=tell(vid),
         without_ns=int(log.complete[without]) if without >= 0 else 0,
         without_node=node_name(context, int(log.node[without])) if without >= 0 else "",
-        shown_ns=_shown_ns(log, context, vid),
+        shown_ns=_shown_ns(log, context, shown),
         again=log.value(again) if again >= 0 else "",
         again_node=node_name(context, int(log.node[given])) if given >= 0 else "",
         again_ns=int(log.complete[given]) if given >= 0 else 0,
