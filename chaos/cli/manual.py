@@ -75,34 +75,37 @@ def _in_background(folder: Path) -> int:
             start_new_session=True,
             env={**os.environ, "PYTHONPATH": _root()},
         )
-    position = 0
     try:
-        while True:
-            ended = keeper.poll()
-            serves = ended is None and _answers_status(folder)
-            text = log.read_bytes()[position:]
-            position += len(text)
-            click.echo(text.decode(errors="replace"), nl=False)
-            if ended is not None:
-                complain(f"the cluster did not come up; read why in {log}")
-                return ended if ended > 0 else 255
-            if serves:
-                click.echo(str(folder))
-                return 0
-            _wait(_POLL_S)
+        return show_until_it_serves(keeper, folder)
     except KeyboardInterrupt:
         keeper.send_signal(signal.SIGTERM)
         keeper.wait(_END_TIMEOUT_S)
         raise
 
 
+def show_until_it_serves(keeper: "subprocess.Popen[bytes]", folder: Path) -> int:
+    """Print what the process that keeps a cluster writes to its log, to the line with which it serves; an exit code."""
+    log, position = folder / LOG, 0
+    while True:
+        ended = keeper.poll()
+        serves = ended is None and _answers_status(folder)
+        text = log.read_bytes()[position:]
+        position += len(text)
+        click.echo(text.decode(errors="replace"), nl=False)
+        if ended is not None:
+            complain(f"the cluster did not come up; read why in {log}")
+            return ended if ended > 0 else 255
+        if serves:
+            click.echo(str(folder))
+            return 0
+        _wait(_POLL_S)
+
+
 def _answers_status(folder: Path) -> bool:
     """Whether the cluster of this folder answers; what its process said before that is in its log then."""
-    if not answers_there(folder):
-        return False
     try:
         return any(isinstance(answer, Done) for answer in ask(folder, Question(verb="status"), _STATUS_TIMEOUT_S))
-    except ChaosError:  # its process ended, which is said by whoever waits for it
+    except ChaosError:  # it does not listen yet, or its process ended: ``show_until_it_serves`` looks at that
         return False
 
 

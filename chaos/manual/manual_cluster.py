@@ -110,7 +110,7 @@ class Standing:
             undo.callback(self._heal)
             self._socket = ControlSocket(self.folder, self._answer)
             self._say("ready    chaos status, inject, heal and down speak with it")
-            self._socket.serve()  # whoever got an answer finds the line above in the log
+            self._socket.serve()  # not before: who is answered may rely on the line above
             while not self._interrupts.asked.wait(_TICK_S):
                 self._keep_notes()
                 self._backend.check()

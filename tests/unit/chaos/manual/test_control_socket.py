@@ -2,11 +2,15 @@
 
 import os
 import socket
+import subprocess
+import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from chaos.cli.manual import show_until_it_serves
 from chaos.core.errors import ChaosError, UsageError
 from chaos.manual.control_socket import SOCKET, ControlSocket, Done, Line, NodeStatus, Question, answers_there, ask
 
@@ -66,6 +70,52 @@ def test_a_question_may_be_put_before_it_serves_and_is_answered_from_then_on(tmp
         assert list(ask(tmp_path, Question(verb="status"), 20)) == [Done(nodes=NODES)]
     finally:
         door.close()
+
+
+KEEPER = """
+import sys
+import threading
+from pathlib import Path
+from chaos.manual.control_socket import ControlSocket, Done
+
+folder = Path(sys.argv[1])
+kept = ControlSocket(folder, lambda question, say: Done())
+print("listens", flush=True)
+sys.stdin.readline()
+with (folder / "logs" / "up.log").open("a") as log:
+    log.write("ready\\n")
+kept.serve()
+threading.Event().wait(60)
+"""
+
+
+def test_up_shows_the_line_with_which_a_cluster_serves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "up.log").write_text("deploy\n")
+    argv = [sys.executable, "-c", KEEPER, str(tmp_path)]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env) as keeper:
+        assert keeper.stdin is not None
+        assert keeper.stdout is not None
+        keeper.stdout.readline()
+        until_ready = threading.Timer(0.5, keeper.stdin.close)  # it listens already, and is not ready yet
+        until_ready.start()
+        assert show_until_it_serves(keeper, tmp_path) == 0
+        keeper.kill()
+    assert capsys.readouterr().out == f"deploy\nready\n{tmp_path}\n"
+
+
+def test_a_cluster_that_did_not_come_up_is_said_with_its_log(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "up.log").write_text("no such system\n")
+    with subprocess.Popen([sys.executable, "-c", "raise SystemExit(7)"]) as keeper:
+        keeper.wait()
+        assert show_until_it_serves(keeper, tmp_path) == 7
+    said = capsys.readouterr()
+    assert said.out == "no such system\n"
+    assert "the cluster did not come up; read why in" in said.err
 
 
 def test_without_a_cluster_there_is_one_line(tmp_path: Path) -> None:
