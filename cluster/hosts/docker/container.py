@@ -17,13 +17,14 @@ import msgspec
 
 from chaos.core.errors import DeployError
 from cluster.agent import linux
+from cluster.agent.agent import run_in_container
 from cluster.cleanup import run_records
 from cluster.hosts.docker.engine import Engine
 
 _CONTROL: Final = "/chaos"
 _ENTRY: Final = (
-    "import sys; sys.path.insert(0, sys.argv[1]); from cluster.agent.agent import run_in_container;"
-    "run_in_container(sys.argv[2])"
+    f"import sys; sys.path.insert(0, sys.argv[1]); from {run_in_container.__module__} import "
+    f"{run_in_container.__name__} as run; run(sys.argv[2])"
 )
 _AGENT: Final = ("__init__.py", "agent/__init__.py", "agent/agent.py", "agent/linux.py")
 _RIGHTS: Final = ("NET_ADMIN", "NET_RAW")
