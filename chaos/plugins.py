@@ -1,8 +1,8 @@
-"""Systems, backends, workloads, models, faults, checks, reporters and generators by name: the door that plugins use.
+"""Systems, backends, workloads, models, faults, checks, reporters and generators by name, plugins' among them.
 
 Packages bring them through entry points; a test may offer one of its own process (``offered``).
 
-A name is loaded only when it is asked for, so ``--help`` stays fast and a broken plugin harms nobody else. An unknown
+A plugin is loaded when its name is used, so ``--help`` stays fast and a broken plugin stops no other one. An unknown
 name is an error with the nearest known one.
 """
 

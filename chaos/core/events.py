@@ -112,7 +112,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     Fields that were not learned are None. ``role``: the node's own word for what it is ("master", "slave"), for
     people; who leads is in ``claims`` alone. ``claims``: one for each subject that the node knows of; empty if it
     knows of none, None if it did not say. ``repeated``: in a file, the claims are left out because they are those of
-    this node's last answer that had any; whoever reads events gets them (``chaos.core.repeated_claims``).
+    this node's last answer that had any; ``chaos.core.repeated_claims`` puts them back when events are read.
     ``max_offsets``: queue → next offset.
     """
 

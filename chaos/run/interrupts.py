@@ -1,6 +1,6 @@
 """The interrupts of the person at the keyboard: the first asks to stop, the second to leave.
 
-Does not stop anything: whoever works asks it.
+Does not stop anything: the phases of a run ask it whether to go on.
 """
 
 import signal

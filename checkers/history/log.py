@@ -1,7 +1,8 @@
 """What a history knows of one queue's log: values, pairs (offset, value), and what each read covers.
 
 Worked out once per shard, each part when it is first asked for: a check that needs little reads little. A value is
-known by its *vid*: the position of its send among the shard's sends; values that nobody sent here follow behind.
+known by its *vid*: the position of its send among the shard's sends; values that were read and never sent here come
+after these.
 """
 
 from collections.abc import Mapping

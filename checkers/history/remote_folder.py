@@ -1,7 +1,7 @@
 """A run folder of another file system: whether it is judged where it is, and what of it is copied to this machine.
 
-Tables are read where they are, by whoever needs their rows. Streams have to become tables first, and nothing is written
-there, so they are copied.
+Each check reads the rows of tables that it needs where they are. Streams must be made into tables first; nothing is
+written to the other file system, so they are copied here.
 """
 
 from functools import partial

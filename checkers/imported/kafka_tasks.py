@@ -44,7 +44,7 @@ class ReadPart(msgspec.Struct, frozen=True):
 class Paired(msgspec.Struct, frozen=True):
     """What is said of all records together. ``tables``: the folder of ``Whole``'s columns.
 
-    ``mixed``: as of ``per_log.has_mixed_records``. ``unsure``: as of ``subset.has_unknown_across_groups``: then
+    ``mixed``: as of ``per_log.has_mixed_records``. ``unsure``: as of ``subset_of_logs.has_unknown_across_groups``: then
     ``look`` comes before ``examine``.
     """
 

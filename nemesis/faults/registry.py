@@ -1,6 +1,6 @@
-"""Every fault by name, found through the entry points ``chaos.faults``: the built-in ones come by the same door.
+"""Every fault by name, found through the entry points ``chaos.faults``: the built-in ones come in the same way.
 
-A fault that does not load harms nobody else: it is listed with its error, and its names are not known.
+A fault that does not load stops no other one: it is listed with its error, and its names are not known.
 """
 
 from collections.abc import Mapping
