@@ -10,17 +10,17 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from chaos.cli.amount_type import AmountType
 from chaos.cli.check_outputs import JUNIT_OPTION, SUMMARY_OPTION, CheckOutputs
 from chaos.cli.check_places import StoredRun, find_stored
-from chaos.cli.completion_values import offer
+from chaos.cli.completion.values import offer
 from chaos.cli.examples import examples
-from chaos.cli.gate_options import FAIL_ON_OPTION, THRESHOLD_OPTION
 from chaos.cli.history_page import write_page
-from chaos.cli.options import STORE_OPTION
+from chaos.cli.live.progress_bar import Bar
+from chaos.cli.options.amount_type import AmountType
+from chaos.cli.options.gate_options import FAIL_ON_OPTION, THRESHOLD_OPTION
+from chaos.cli.options.run_options import STORE_OPTION
+from chaos.cli.options.sections import RunCommand
 from chaos.cli.output import complain, tell, text_style
-from chaos.cli.progress_bar import Bar
-from chaos.cli.sections import RunCommand
 from chaos.core import progress
 from chaos.core.amounts import DAY_S, Amount
 from chaos.core.errors import ChaosError, HistoryError, UsageError

@@ -6,11 +6,11 @@ from pathlib import Path
 import click
 import msgspec
 
-from chaos.cli.completion_values import offer
+from chaos.cli.completion.values import offer
 from chaos.cli.examples import examples
-from chaos.cli.options import STORE_OPTION
+from chaos.cli.options.run_options import STORE_OPTION
+from chaos.cli.options.sections import RunCommand
 from chaos.cli.output import text_style
-from chaos.cli.sections import RunCommand
 from chaos.core.errors import UsageError
 
 

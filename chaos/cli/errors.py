@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import click
 
-from chaos.cli.amount_type import AmountType
+from chaos.cli.options.amount_type import AmountType
 
 
 def line_of(error: click.ClickException) -> str:

@@ -4,7 +4,7 @@ import click
 
 from chaos import plugins
 from chaos.cli.examples import examples
-from chaos.cli.options import SETTINGS_OPTION, system_option
+from chaos.cli.options.run_options import SETTINGS_OPTION, system_option
 from chaos.cli.run import progress
 from chaos.options.resolve import parse_settings
 

@@ -9,9 +9,9 @@ from typing import Any, Final
 import click
 
 from chaos import plugins
-from chaos.cli.amount_type import AmountType
-from chaos.cli.completion_values import offer
+from chaos.cli.completion.values import offer
 from chaos.cli.examples import examples
+from chaos.cli.options.amount_type import AmountType
 from chaos.core.amounts import Amount
 from chaos.core.errors import UsageError
 from chaos.generate.generator import HistoryGenerator, HistorySpec

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from chaos.cli.amount_type import AmountType
-from chaos.cli.completion_values import offer
-from chaos.cli.declared_option import Decorator
+from chaos.cli.completion.values import offer
 from chaos.cli.examples import examples
+from chaos.cli.options.amount_type import AmountType
+from chaos.cli.options.declared_option import Decorator
+from chaos.cli.options.sections import COMMON, HUNT, SHRINK, SectionCommand, SectionOption
 from chaos.cli.output import tell
-from chaos.cli.sections import COMMON, HUNT, SHRINK, SectionCommand, SectionOption
 from chaos.cli.shrink import BUDGET, repetitions, summary_of
 from chaos.core.amounts import HUNTED, JOBS, SEED, Amount
 from chaos.core.errors import UsageError

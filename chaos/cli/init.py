@@ -9,11 +9,11 @@ from typing import Any, Final, get_origin, get_type_hints
 import click
 import yaml
 
-from chaos.cli.completion_values import offer
-from chaos.cli.declared_option import shown_default
+from chaos.cli.completion.values import offer
 from chaos.cli.examples import examples
-from chaos.cli.options import run_options
-from chaos.cli.sections import CHECKS, ORDER, SectionOption
+from chaos.cli.options.declared_option import shown_default
+from chaos.cli.options.run_options import run_options
+from chaos.cli.options.sections import CHECKS, ORDER, SectionOption
 from chaos.core.errors import UsageError
 from chaos.core.strict_yaml import word
 from chaos.options.experiment import DEFAULTS, Experiment

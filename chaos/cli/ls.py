@@ -6,7 +6,7 @@ from typing import Final
 import click
 import msgspec
 
-from chaos.cli.options import STORE_OPTION
+from chaos.cli.options.run_options import STORE_OPTION
 from chaos.cli.output import text_style
 from chaos.cli.stored_runs import read_listed
 

@@ -45,7 +45,7 @@ COMMANDS: Final = {
     "list": ("chaos.cli.inspect", "List systems, backends, workloads, nemeses, bugs, …"),
     "fetch": ("chaos.cli.fetch", "Get what runs of a system need before they do."),
     "image": ("chaos.cli.image", "Make the image for hosts in Docker containers."),
-    "completion": ("chaos.cli.completion", "Print the script for tab completion in bash, zsh or fish."),
+    "completion": ("chaos.cli.completion.shells", "Print the script for tab completion in bash, zsh or fish."),
     "doctor": ("chaos.cli.inspect", "Say what this machine can do, and how to get the rest."),
     "clean": ("chaos.cli.inspect", "Remove what dead runs left behind."),
 }
@@ -139,7 +139,7 @@ def run() -> int:
     try:
         check_one_home()
         if asked := os.environ.get("_CHAOS_COMPLETE"):
-            from chaos.cli.completion import answer
+            from chaos.cli.completion.shells import answer
 
             click.echo(answer(cli, asked))
             return 0

@@ -15,11 +15,11 @@ from typing import Any, Final
 import click
 import msgspec
 
-from chaos.cli.amount_type import AmountType
-from chaos.cli.completion_values import offer
-from chaos.cli.options import STORE_OPTION, cluster_options
+from chaos.cli.completion.values import offer
+from chaos.cli.options.amount_type import AmountType
+from chaos.cli.options.run_options import STORE_OPTION, cluster_options
+from chaos.cli.options.sections import SectionCommand
 from chaos.cli.output import complain
-from chaos.cli.sections import SectionCommand
 from chaos.core.amounts import BOUNDS, SEED
 from chaos.core.errors import ChaosError, UsageError
 from chaos.core.rand import SEEDS

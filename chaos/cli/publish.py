@@ -4,10 +4,10 @@ from pathlib import Path
 
 import click
 
-from chaos.cli.amount_type import AmountType
-from chaos.cli.completion_values import offer
+from chaos.cli.completion.values import offer
 from chaos.cli.examples import examples
-from chaos.cli.options import STORE_OPTION
+from chaos.cli.options.amount_type import AmountType
+from chaos.cli.options.run_options import STORE_OPTION
 from chaos.core.amounts import Amount
 
 

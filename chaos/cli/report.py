@@ -4,9 +4,9 @@ from pathlib import Path
 
 import click
 
-from chaos.cli.completion_values import offer
-from chaos.cli.options import STORE_OPTION
-from chaos.cli.sections import RunCommand
+from chaos.cli.completion.values import offer
+from chaos.cli.options.run_options import STORE_OPTION
+from chaos.cli.options.sections import RunCommand
 
 
 @click.command("report", cls=RunCommand)

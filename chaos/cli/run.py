@@ -9,11 +9,11 @@ from typing import Any
 
 import click
 
-from chaos.cli.amount_type import AmountType
 from chaos.cli.examples import examples
-from chaos.cli.options import LIVE_OPTION, run_options
+from chaos.cli.options.amount_type import AmountType
+from chaos.cli.options.run_options import LIVE_OPTION, run_options
+from chaos.cli.options.sections import REPEAT, SectionCommand, SectionOption
 from chaos.cli.output import tell, text_style
-from chaos.cli.sections import REPEAT, SectionCommand, SectionOption
 from chaos.core.amounts import JOBS, REPEATS
 from chaos.core.errors import UsageError
 from chaos.options.experiment import Experiment
@@ -95,8 +95,8 @@ def _repeat(experiment: Experiment, times: int, jobs: int, *, until_failure: boo
 def do_run(experiment: Experiment, argv: Sequence[str], live: str) -> int:
     """One whole run, shown while it goes; returns the exit code."""
     from chaos.backend_choice import choose_backend
-    from chaos.cli import live_json
-    from chaos.cli.live import choose_display as display_of
+    from chaos.cli.live import json_lines
+    from chaos.cli.live.display import choose_display as display_of
     from chaos.run.phases_of_a_run import run
     from reports.summary.terminal import summary
 
@@ -107,7 +107,7 @@ def do_run(experiment: Experiment, argv: Sequence[str], live: str) -> int:
     finally:
         display.close()
     if display.form == "json":
-        tell(live_json.line_of(live_json.end(folder, results, code), {}))
+        tell(json_lines.line_of(json_lines.end(folder, results, code), {}))
         return code
     if results is not None:
         tell(summary(folder, style=text_style()))

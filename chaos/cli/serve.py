@@ -4,9 +4,9 @@ from pathlib import Path
 
 import click
 
-from chaos.cli.amount_type import AmountType
-from chaos.cli.completion_values import offer
+from chaos.cli.completion.values import offer
 from chaos.cli.examples import examples
+from chaos.cli.options.amount_type import AmountType
 from chaos.cli.output import tell
 from chaos.core.amounts import Amount
 from chaos.core.errors import UsageError
@@ -37,8 +37,8 @@ def serve_command(store: str, bind: str, port: int) -> int:
 
     Only reads, and only in STORE. Ctrl-C ends it.
     """
-    from chaos.cli.live_json import object_of
-    from chaos.cli.live_news import Board
+    from chaos.cli.live.json_lines import object_of
+    from chaos.cli.live.news import Board
     from chaos.serve.server import Server
 
     if not Path(store).is_dir():

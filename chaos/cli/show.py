@@ -9,11 +9,11 @@ from typing import Any
 import click
 import msgspec
 
-from chaos.cli.amount_type import AmountType
-from chaos.cli.completion_values import offer
+from chaos.cli.completion.values import offer
 from chaos.cli.examples import examples
-from chaos.cli.options import STORE_OPTION
-from chaos.cli.sections import RunCommand
+from chaos.cli.options.amount_type import AmountType
+from chaos.cli.options.run_options import STORE_OPTION
+from chaos.cli.options.sections import RunCommand
 from chaos.core.amounts import DAY_S, Amount, duration
 from chaos.core.errors import UsageError
 from chaos.core.op import Type

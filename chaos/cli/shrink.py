@@ -4,14 +4,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from chaos.cli.amount_type import AmountType
-from chaos.cli.completion_values import offer
-from chaos.cli.declared_option import Command, Decorator
+from chaos.cli.completion.values import offer
 from chaos.cli.examples import examples
-from chaos.cli.options import override_options
+from chaos.cli.options.amount_type import AmountType
+from chaos.cli.options.declared_option import Command, Decorator
+from chaos.cli.options.run_options import override_options
+from chaos.cli.options.sections import SHRINK, RunCommand, SectionOption
 from chaos.cli.output import tell
 from chaos.cli.plan import replay
-from chaos.cli.sections import SHRINK, RunCommand, SectionOption
 from chaos.core.amounts import DAY_S, Amount
 from chaos.core.errors import UsageError
 

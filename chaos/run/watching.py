@@ -1,7 +1,7 @@
 """What a run tells whoever looks on while it goes: lines, events, and once a second how it stands.
 
 The run must not wait for who looks on, and what goes wrong there is no business of its: a watcher takes everything at
-once and never raises. Does not show anything (``chaos.cli.live`` does).
+once and never raises. Does not show anything (``chaos.cli.live.display`` does).
 """
 
 from typing import Protocol

@@ -10,7 +10,7 @@ import pytest
 
 from chaos import plugins
 from chaos.cli.main import COMMANDS, cli
-from chaos.cli.sections import COMMON, OTHER, SectionOption
+from chaos.cli.options.sections import COMMON, OTHER, SectionOption
 from chaos.options.planning import draw_plan, mix_of
 from chaos.options.resolve import experiment_of
 

@@ -7,7 +7,7 @@ import yaml
 from click.testing import CliRunner
 
 from chaos.cli.main import cli
-from chaos.cli.options import as_argv
+from chaos.cli.options.run_options import as_argv
 from chaos.core.errors import UsageError
 from chaos.options.check_names import check_names
 from chaos.options.config_file import load

@@ -10,8 +10,8 @@ import pytest
 from small_matrix import PLAN, row
 from stored_runs import write
 
-from chaos.cli.live_json import object_of
-from chaos.cli.live_news import Board
+from chaos.cli.live.json_lines import object_of
+from chaos.cli.live.news import Board
 from chaos.core.matrix_results import append_row
 from chaos.serve.server import Server
 from reports import reporter

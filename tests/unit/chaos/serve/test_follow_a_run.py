@@ -13,8 +13,8 @@ import pytest
 from log_ops import placed, sending
 from stored_runs import write
 
-from chaos.cli.live_json import object_of
-from chaos.cli.live_news import Board
+from chaos.cli.live.json_lines import object_of
+from chaos.cli.live.news import Board
 from chaos.core.clock import Deadline
 from chaos.core.op import Type
 from chaos.core.recorder import OP_SIZE, Recorder

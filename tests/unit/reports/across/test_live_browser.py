@@ -9,8 +9,8 @@ import pytest
 from pages import NARROW, PATIENCE_S, broken_words, hindrances, until
 from stored_runs import write
 
-from chaos.cli.live_json import object_of
-from chaos.cli.live_news import Board
+from chaos.cli.live.json_lines import object_of
+from chaos.cli.live.news import Board
 from chaos.serve.server import Server
 from reports import reporter
 

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 from repository import ROOT
 
-from chaos.cli.completion import SHELLS, answer
+from chaos.cli.completion.shells import SHELLS, answer
 from chaos.cli.main import COMMANDS, cli
 from chaos.plugins import names
 
@@ -97,10 +97,10 @@ def test_by_hand_one_nemesis_is_offered_at_a_time(monkeypatch: pytest.MonkeyPatc
 
 def test_every_command_is_offered_without_being_imported() -> None:
     code = (
-        "import os, sys\nfrom chaos.cli.completion import answer\nfrom chaos.cli.main import COMMANDS, cli\n"
+        "import os, sys\nfrom chaos.cli.completion.shells import answer\nfrom chaos.cli.main import COMMANDS, cli\n"
         "os.environ |= {'COMP_WORDS': 'chaos ', 'COMP_CWORD': ''}\n"
         "print(answer(cli, 'fish_complete'))\n"
-        "loaded = {module for module, _ in COMMANDS.values()} - {'chaos.cli.completion'}\n"
+        "loaded = {module for module, _ in COMMANDS.values()} - {'chaos.cli.completion.shells'}\n"
         "sys.exit(f'{loaded & set(sys.modules)}' if loaded & set(sys.modules) else 0)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)

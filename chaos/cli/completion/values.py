@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from chaos.cli.completed_kinds import Kind
+from chaos.cli.completion.kinds import Kind
 
 Offer = Callable[[click.Context, click.Parameter, str], list[Any]]
 
@@ -14,7 +14,7 @@ def offer(kind: Kind) -> Offer:
     """What click asks when such a value is completed."""
 
     def complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[Any]:
-        from chaos.cli.completion_candidates import CANDIDATES
+        from chaos.cli.completion.candidates import CANDIDATES
 
         return CANDIDATES[kind](ctx, incomplete)
 

@@ -4,7 +4,7 @@ from typing import Final
 
 import click
 
-from chaos.cli.sections import CHECKS, SectionOption
+from chaos.cli.options.sections import CHECKS, SectionOption
 from chaos.core.errors import UsageError
 
 EXAMPLE: Final = "'lost==0' or 'p99(send)<200ms'"

@@ -5,7 +5,7 @@ import threading
 
 from repository import HISTORIES
 
-from chaos.cli.progress_bar import LINE_EVERY_S, SHOWN_AFTER_S, Bar, line
+from chaos.cli.live.progress_bar import LINE_EVERY_S, SHOWN_AFTER_S, Bar, line
 from chaos.core import progress
 from chaos.testing.history_files import load_history, write_run_folder
 from checkers.engine import local_engine
@@ -64,7 +64,7 @@ def test_what_has_no_pieces_is_named():
 
 def test_its_thread_ends_with_the_check_whatever_the_stream_does(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr("chaos.cli.progress_bar.SHOWN_AFTER_S", 0.0)
+    monkeypatch.setattr("chaos.cli.live.progress_bar.SHOWN_AFTER_S", 0.0)
     before = set(threading.enumerate())
     for stream in (Terminal(), Closed()):
         with Bar(stream) as bar, progress.listening(bar):

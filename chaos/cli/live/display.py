@@ -12,9 +12,9 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import IO, Any, Final, Literal
 
-from chaos.cli import live_json
-from chaos.cli.live_news import Board
-from chaos.cli.live_picture import Picture
+from chaos.cli.live import json_lines
+from chaos.cli.live.news import Board
+from chaos.cli.live.picture import Picture
 from chaos.core.clock import NS_PER_S, is_simulated, now_ns
 from chaos.core.events import Event
 from chaos.run.watching import Beat, Opening
@@ -137,9 +137,9 @@ class Display:
         elif kind == "beat":
             lines = self._board.take_beat(what)
         if self.form == "json":
-            one = live_json.object_of(kind, what, self._board)
+            one = json_lines.object_of(kind, what, self._board)
             times = {"t": self._clock.load_s(at_ns), "elapsed": self._clock.elapsed_s(at_ns)}
-            return [] if one is None else [live_json.line_of(one, times)]
+            return [] if one is None else [json_lines.line_of(one, times)]
         return [f"{self._clock.stamp(at_ns)} {line}" for line in lines]
 
     def _show(self, lines: list[str], picture: Picture | None) -> None:
@@ -162,7 +162,7 @@ class Display:
 
     def _left_out_line(self, number: int) -> str:
         if self.form == "json":
-            return live_json.line_of({"type": "left-out", "number": number}, {})
+            return json_lines.line_of({"type": "left-out", "number": number}, {})
         return f"({number} left out: the terminal did not take them)"
 
 

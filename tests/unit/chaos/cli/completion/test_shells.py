@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from shell_lines import ARGV, Shell
 
-from chaos.cli.completion import SHELLS
+from chaos.cli.completion.shells import SHELLS
 from chaos.cli.generate import generate_command
 from chaos.cli.main import COMMANDS
 from chaos.plugins import names

@@ -4,9 +4,9 @@ from typing import Final
 
 import click
 
-from chaos.cli.completion_values import offer
-from chaos.cli.declared_option import option
-from chaos.cli.sections import CLUSTER, DOCKER, SSH
+from chaos.cli.completion.values import offer
+from chaos.cli.options.declared_option import option
+from chaos.cli.options.sections import CLUSTER, DOCKER, SSH
 
 HOSTS: Final = (
     option(CLUSTER, "ready_deadline_s", "Give up a cluster that is not ready after so long."),

@@ -3,7 +3,7 @@
 import time
 from typing import IO, Any, Final
 
-from chaos.cli.live_news import Board, age_s, counts, sparkline
+from chaos.cli.live.news import Board, age_s, counts, sparkline
 
 _REFRESH_PER_S: Final = 4
 

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 import click
 
-from chaos.cli.completion_values import offer
-from chaos.cli.declared_option import Command, Decorator, option
-from chaos.cli.gate_options import EXAMPLE, FAILING, read_fail_on, read_thresholds
-from chaos.cli.host_options import HOSTS
-from chaos.cli.sections import CHECKS, CLUSTER, COMMON, FAULTS, LOAD, SectionOption
+from chaos.cli.completion.values import offer
+from chaos.cli.options.declared_option import Command, Decorator, option
+from chaos.cli.options.gate_options import EXAMPLE, FAILING, read_fail_on, read_thresholds
+from chaos.cli.options.host_options import HOSTS
+from chaos.cli.options.sections import CHECKS, CLUSTER, COMMON, FAULTS, LOAD, SectionOption
 from chaos.core.errors import UsageError
 from chaos.options.experiment import DEFAULTS
 from chaos.options.option_names import long_option

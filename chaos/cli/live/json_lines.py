@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from chaos.cli.live_news import Board
+from chaos.cli.live.news import Board
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import Event, Fault, Note, Phase
 from chaos.core.verdict import Results

@@ -5,8 +5,8 @@ from typing import Any, Final, NamedTuple
 
 import click
 
-from chaos.cli.amount_type import AmountType
-from chaos.cli.sections import SectionOption
+from chaos.cli.options.amount_type import AmountType
+from chaos.cli.options.sections import SectionOption
 from chaos.core.amounts import ASKED, duration
 from chaos.options.experiment import DEFAULTS
 from chaos.options.option_names import long_option

@@ -9,10 +9,10 @@ from pathlib import Path
 import msgspec
 from leading import leads
 
-from chaos.cli import live_json
-from chaos.cli.live import QUEUE_MAX, Clock, Display
-from chaos.cli.live_news import BEAT_EVERY_S, Board, counts
-from chaos.cli.live_picture import picture
+from chaos.cli.live import json_lines
+from chaos.cli.live.display import QUEUE_MAX, Clock, Display
+from chaos.cli.live.news import BEAT_EVERY_S, Board, counts
+from chaos.cli.live.picture import picture
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import Evidence, Fault, Note, Phase
 from chaos.core.verdict import Results
@@ -234,7 +234,7 @@ def test_programs_are_told_in_an_object_a_line() -> None:
 
 def test_the_last_object_is_the_verdict(tmp_path: Path) -> None:
     results = Results(valid=False, sentence="1 lost.", reason="", model="log", engine="local")
-    assert live_json.end(tmp_path, results, 1) == {
+    assert json_lines.end(tmp_path, results, 1) == {
         "type": "end",
         "verdict": "FAIL",
         "valid": False,
@@ -244,7 +244,7 @@ def test_the_last_object_is_the_verdict(tmp_path: Path) -> None:
         "report": None,
     }
     (tmp_path / "report.html").write_text("")
-    ended = live_json.end(tmp_path, None, 255)
+    ended = json_lines.end(tmp_path, None, 255)
     assert (ended["verdict"], ended["report"]) == (None, str(tmp_path / "report.html"))
 
 

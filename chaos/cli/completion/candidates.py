@@ -12,7 +12,7 @@ from typing import Any, Final
 import click
 from click.shell_completion import CompletionItem
 
-from chaos.cli.completed_kinds import Kind
+from chaos.cli.completion.kinds import Kind
 from chaos.options.experiment import DEFAULTS
 
 OPEN: Final = "open"
