@@ -17,8 +17,8 @@ import pyarrow as pa
 from benchmarks.measuring import profile, times
 from chaos.core.op import Type
 from chaos.models.log.words import F
-from checkers.engine.judge import examine
-from checkers.engine.local_engine import begin
+from checkers.engine.installed_checks import panel
+from checkers.engine.local_engine import Duty, begin, examine_shards
 from checkers.history.check_input import Context
 from checkers.history.folder_integrity import context_of, evidence_of
 from checkers.history.shards import group_keys, load_shard, load_timeline, materialise, tables_of
@@ -125,6 +125,6 @@ def where(folder: str, kernel: str | None = None) -> dict[str, Any]:
     act = (
         partial(_some, history, context, kernel, keys[-1:])
         if kernel
-        else (lambda: examine(load_shard(tables_of(history, "log"), keys[-1]), context))
+        else (lambda: examine_shards(history, Duty.of(context, panel(context)), keys[-1:]))
     )
     return {"profile": profile(act)}
