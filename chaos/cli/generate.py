@@ -26,7 +26,7 @@ LOG: Final = "log"
     "generate",
     epilog=examples(
         "chaos generate --ops 20000 --anomaly lost-write=3 --output red",
-        "chaos generate --model semaphore --ops 20000 --anomaly permits-exceeded=2 --output red",
+        "chaos generate --model lock --ops 1e6 --keys 16 --anomaly lock-held-twice=2 --output red",
         "chaos generate --model kafka --ops 100000 --keys 20 --txn-length 3 --output made.edn",
         "chaos generate --model list-append --ops 100000 --keys 10 --anomaly G1c=2 --output made.edn",
     ),
@@ -36,7 +36,8 @@ LOG: Final = "log"
     type=click.Choice(plugins.names(GENERATORS)),
     default=LOG,
     show_default=True,
-    help="Write a history of this model; `chaos list generators` says which are run folders and which files.",
+    metavar="MODEL",
+    help="Write a history of this model; `chaos list generators` says which there are, as run folders or files.",
 )
 @click.option(
     "--ops",
@@ -49,7 +50,7 @@ LOG: Final = "log"
     type=AmountType(Amount("count", 1, MAX_KEYS)),
     default=4,
     show_default=True,
-    help="Use this many queues, semaphores, logs, or keys at a time.",
+    help="Use this many queues, registers, locks and so on, or keys, at a time.",
 )
 @click.option(
     "--anomaly",

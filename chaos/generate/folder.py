@@ -5,8 +5,7 @@ history.
 """
 
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -18,11 +17,8 @@ from chaos.generate.generator import HistorySpec
 from chaos.generate.outcomes import WRITERS, Fates
 from chaos.generate.plan import MIX, PASSES, PLANTED, Plan, plan_of
 from chaos.generate.rows import CLIENTS, SCHEMAS, FinalRead, Piece, piece_slots, sends_in
-from chaos.generate.run_folder import folder_in_progress, write_events, write_run_of
+from chaos.generate.run_folder import folder_in_progress, write_events, write_run_of, write_workers
 from chaos.models.log.model import LOG
-
-SMALL: Final = 1_000_000
-"""Operations up to which starting processes costs more than it gives."""
 
 
 def _pieces(plan: Plan, key: int) -> Iterator[tuple[int, Fates]]:
@@ -89,14 +85,14 @@ def write(plan: Plan, folder: Path, argv: tuple[str, ...], processes: int) -> tu
         UsageError: the folder exists, or cannot be made.
     """
     seconds = plan.load_ns / NS_PER_S
-    with folder_in_progress(folder) as partial:
-        history = partial / "history"
+    with folder_in_progress(folder) as unnamed:
+        history = unnamed / "history"
         for name in ("operations", "reads"):
             (history / name).mkdir()
-        facts = _write_all(plan, history, processes)
+        facts = write_workers(partial(write_worker, plan, history), plan.workers, processes, plan.ops)
         write_events(history, plan.load_ns, plan.end_ns)
         write_run_of(
-            partial,
+            unnamed,
             folder.name,
             argv,
             LOG,
@@ -112,14 +108,6 @@ def write(plan: Plan, folder: Path, argv: tuple[str, ...], processes: int) -> tu
             promises=Promises(min_in_sync=2),
         )
     return sum(one.operations for one in facts), sum(one.reads for one in facts)
-
-
-def _write_all(plan: Plan, history: Path, processes: int) -> list[StreamFacts]:
-    if plan.workers == 1 or processes == 1 or plan.ops <= SMALL:
-        return [write_worker(plan, history, worker) for worker in range(plan.workers)]
-    with ProcessPoolExecutor(min(plan.workers, processes), mp_context=get_context("spawn")) as pool:
-        waiting = [pool.submit(write_worker, plan, history, worker) for worker in range(plan.workers)]
-        return [one.result() for one in waiting]
 
 
 class LogGenerator:

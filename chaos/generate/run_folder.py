@@ -1,11 +1,13 @@
-"""What every generated run folder has: the events of a quiet run, its ``run.json``, and a name once it is whole.
+"""What every generated run folder has: workers, the events of a quiet run, ``run.json``, and a name once it is whole.
 
 A folder that exists is refused.
 """
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +15,7 @@ from chaos import __version__
 from chaos.core.clock import NS_PER_S
 from chaos.core.errors import ChaosError, UsageError
 from chaos.core.events import RUN_EVENTS, Claim, EventLog, Observation, Phase
-from chaos.core.history import materialise_events
+from chaos.core.history import StreamFacts, materialise_events
 from chaos.core.manifest import write_manifest
 from chaos.core.model import Model, word_table
 from chaos.core.runinfo import SCHEMA_VERSION, NodeInfo, Promises, RunInfo, write_run
@@ -22,6 +24,26 @@ from chaos.testing.history_files import subjects_over
 from chaos.testing.literal_operations import NODES
 
 SUBJECTS: Final = subjects_over({})
+
+SMALL: Final = 1_000_000
+"""Operations up to which starting processes costs more than it gives."""
+
+
+def write_workers(
+    write_worker: Callable[[int], StreamFacts], workers: int, processes: int, ops: int
+) -> list[StreamFacts]:
+    """Write the tables of all workers, so many at a time, each by a process of its own unless there are few operations.
+
+    Args:
+        write_worker: writes those of a worker, by its number; other processes must be able to call it.
+        workers: how many there are.
+        processes: how many tables are made at a time.
+        ops: operations in all.
+    """
+    if workers == 1 or processes == 1 or ops <= SMALL:
+        return [write_worker(worker) for worker in range(workers)]
+    with ProcessPoolExecutor(min(workers, processes), mp_context=get_context("spawn")) as pool:
+        return list(pool.map(write_worker, range(workers)))
 
 
 @contextmanager

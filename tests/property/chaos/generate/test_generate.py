@@ -16,7 +16,7 @@ from chaos.core.errors import ChaosError, UsageError
 from chaos.core.op import Type
 from chaos.core.runinfo import read_run
 from chaos.generate import folder as folder_module
-from chaos.generate import outcomes, rows
+from chaos.generate import outcomes, rows, run_folder
 from chaos.generate.folder import write
 from chaos.generate.plan import LOST, PLANTED, REORDERED, SENT_BACK, UNSEEN, parse_anomalies, plan_of
 from chaos.models.log.words import F
@@ -154,7 +154,7 @@ def test_the_command_writes_what_check_judges(tmp_path, capsys):
 
 
 def test_processes_of_their_own_write_the_same(tmp_path, monkeypatch):
-    monkeypatch.setattr(folder_module, "SMALL", 0)
+    monkeypatch.setattr(run_folder, "SMALL", 0)
     plan = plan_of(400, 2, 1, {"phantom": 1})
     for processes in (1, 2):
         write(plan, tmp_path / str(processes), ("chaos",), processes)
