@@ -20,6 +20,15 @@ def test_leases_live_as_long_as_was_acknowledged(nemesis, system, tmp_path):
     assert any(fault["proven"] and fault["healed"] for fault in results["faults"])
 
 
+def test_leases_of_redis_live_where_all_replicas_confirm_them(tmp_path):
+    what = ("--system", "redis", "--workload", "lease", "--nemesis", "leader-kill", "--set", "client.wait=2")
+    code, results, said = judged_run(tmp_path, *what, "--seed", "3", "--time-limit", "25")
+    row = row_of(results, "lease")
+    assert (code, row["valid"], row["anomalies"]) == (0, True, {}), said
+    assert results["counts"]["ok"] > 1000
+    assert any(fault["proven"] and fault["healed"] for fault in results["faults"])
+
+
 def test_a_server_that_is_cut_off_acknowledges_pings_of_sessions_that_end(tmp_path):
     what = ("--system", "zookeeper", "--workload", "lease", "--nemesis", "random-partition", "--rate", "100")
     code, results, said = judged_run(tmp_path, *what, "--seed", "3", "--time-limit", "40")

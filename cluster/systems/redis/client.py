@@ -14,7 +14,7 @@ import msgspec
 from chaos.core.client import Definite, Indefinite, Received
 from chaos.core.clock import now_ns
 from chaos.core.op import Invocation, Word
-from chaos.models.coordination import lock, semaphore, unique_ids
+from chaos.models.coordination import lease, lock, semaphore, unique_ids
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.objects.answers import Found
@@ -26,6 +26,7 @@ from cluster.systems._shared.accounts import TOO_LITTLE
 from cluster.systems._shared.client import RoutedClient
 from cluster.systems.redis import accounts, locks, queues, semaphores
 from cluster.systems.redis.launch import SERVER
+from cluster.systems.redis.leases import Leases, looked_at
 from cluster.systems.redis.resp import Reply
 from cluster.systems.redis.servers import Server, Servers, groups_of
 from cluster.systems.redis.slots import TAGS
@@ -39,6 +40,7 @@ _KINDS: Final = {
     unique_ids.F: "ids",
     lock.F: "locks",
     semaphore.F: "permits",
+    lease.F: "leases",
     total_queue.F: "queues",
     bank.F: "accounts",
 }
@@ -66,10 +68,12 @@ class RedisClient(RoutedClient[Server]):
         self._wait = int(view.settings["client.wait"])
         self._fencing = view.settings["client.fencing"] == "true"
         self._queues = view.settings["client.queue"]
+        self._leases = Leases()
         self._others: dict[type[Word], _Perform] = {
             transactions.F: self._transact,
             lock.F: self._hold,
             semaphore.F: self._hold,
+            lease.F: self._lease,
             total_queue.F: self._queue,
         }
         self._replica_reads = view.settings["client.replicaReads"] == "on"
@@ -99,14 +103,16 @@ class RedisClient(RoutedClient[Server]):
             raise short
 
     async def _asked(
-        self, node: str, commands: list[Command], deadline_ns: int, *, read: bool
+        self, node: str, commands: list[Command], deadline_ns: int, *, read: bool, strong_read: bool = False
     ) -> tuple[list[Reply], Definite | Indefinite | None]:
         """The replies, and what is to be raised where too few replicas have confirmed them.
+
+        ``strong_read``: it is one that no replica may answer, whatever ``client.replicaReads`` says.
 
         Raises:
             Definite: nothing was changed. Indefinite: nobody knows.
         """
-        waits = bool(self._wait) and not (read and self._replica_reads)
+        waits = bool(self._wait) and (not read or strong_read or not self._replica_reads)
         if waits:
             commands = [
                 *commands,
@@ -145,6 +151,20 @@ class RedisClient(RoutedClient[Server]):
             received.result = answer_of(op, replies[0])
         except ValueError as error:
             raise Indefinite(f"malformed answer: {error}") from None
+        if short is not None:
+            raise short
+
+    async def _lease(self, op: Invocation, node: str, deadline_ns: int, received: Received) -> None:
+        """Do one operation on a lease, or look which live; a look is strong, whatever other reads are."""
+        place, read = self._key(op), op.f is lease.F.READ
+        commands = [self._leases.command_of(op, place)]
+        if read:
+            commands = strong(commands[0], looked_at(place), confirmed=bool(self._wait))
+        replies, short = await self._asked(node, commands, deadline_ns, read=read, strong_read=True)
+        try:
+            received.result = self._leases.answer_of(op, _inner(replies) if read else replies[0])
+        except ValueError as error:
+            raise (Definite if read else Indefinite)(f"malformed answer: {error}") from None
         if short is not None:
             raise short
 

@@ -8,7 +8,7 @@ from typing import Final
 from chaos.core.client import Client
 from chaos.core.op import Word
 from chaos.core.runinfo import NodeInfo, Promises, Subject
-from chaos.models.coordination import lock, semaphore, unique_ids
+from chaos.models.coordination import lease, lock, semaphore, unique_ids
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.queues import total_queue
@@ -31,6 +31,7 @@ _WORDS: Final[Mapping[str, type[Word]]] = MappingProxyType(
         unique_ids.MODEL: unique_ids.F,
         lock.MODEL: lock.F,
         semaphore.MODEL: semaphore.F,
+        lease.MODEL: lease.F,
         total_queue.MODEL: total_queue.F,
         transactions.MODEL: transactions.F,
         bank.MODEL: bank.F,
