@@ -47,11 +47,28 @@ class KindsKernel:
         """Look at one queue."""
         log, own = shard.ops, shard.operations
         load = np.flatnonzero(~np.isin(log.f, words_of(context.run).final) & ~own["pinned"])
-        kinds = {}
-        for f in np.unique(log.f[load]).tolist():
-            kinds[int(f)] = _counts(shard, load[log.f[load] == f])
-        times = own["scheduled_ns"][load]
-        return KindsSummary(kinds, int(times.min(initial=NEVER_NS)), int(times.max(initial=-NEVER_NS)))
+        f, kind, due_ns = log.f[load].astype(np.int64), log.type[load], own["scheduled_ns"][load]
+        is_ok = kind == Type.OK
+        of_ok = f[is_ok]
+        latency_ms = (log.complete[load[is_ok]] - due_ns[is_ok]) / 1e6
+        words = int(f.max(initial=-1)) + 1
+        histograms = np.bincount(of_ok * BUCKETS + bucket_of(latency_ms), minlength=words * BUCKETS)
+        slowest = np.full(words, -1.0)
+        np.maximum.at(slowest, of_ok, latency_ms)
+        of_each, ok = np.bincount(f), np.bincount(of_ok, minlength=words)
+        # What never left certainly did not take effect.
+        fail = np.bincount(f[(kind == Type.FAIL) | (kind == Type.NOT_SENT)], minlength=words)
+        kinds = {
+            one: KindCounts(
+                ok=int(ok[one]),
+                fail=int(fail[one]),
+                info=int(of_each[one] - ok[one] - fail[one]),
+                histogram=histograms[one * BUCKETS : (one + 1) * BUCKETS],
+                slowest_ms=float(slowest[one]),
+            )
+            for one in np.flatnonzero(of_each).tolist()
+        }
+        return KindsSummary(kinds, int(due_ns.min(initial=NEVER_NS)), int(due_ns.max(initial=-NEVER_NS)))
 
     def merge(self, left: KindsSummary, right: KindsSummary) -> KindsSummary:
         """Add two queues."""
@@ -71,21 +88,6 @@ def kind_results(summary: KindsSummary | None, context: Context) -> tuple[KindRe
     seconds = max(0, summary.last_ns - summary.first_ns) / NS_PER_S
     named = words_of(context.run).named
     return tuple(_result(named[f], counts, seconds) for f, counts in sorted(summary.kinds.items()))
-
-
-def _counts(shard: QueueShard, ops: Ints) -> KindCounts:
-    """The counts of some operations of one kind; what never left certainly did not take effect."""
-    kind, complete = shard.ops.type[ops], shard.ops.complete[ops]
-    ok = kind == Type.OK
-    latency_ms = (complete[ok] - shard.operations["scheduled_ns"][ops][ok]) / 1e6
-    refused = (kind == Type.FAIL) | (kind == Type.NOT_SENT)
-    return KindCounts(
-        ok=int(ok.sum()),
-        fail=int(refused.sum()),
-        info=int((~ok & ~refused).sum()),
-        histogram=np.bincount(bucket_of(latency_ms), minlength=BUCKETS),
-        slowest_ms=float(latency_ms.max(initial=-1.0)),
-    )
 
 
 def _added(left: KindCounts, right: KindCounts) -> KindCounts:

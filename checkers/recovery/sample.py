@@ -48,8 +48,10 @@ def sample_of(shard: QueueShard, context: Context, ops: Ints, kinds: Ints, laten
     if len(ops) > limit:
         keep = np.argpartition(hashes, limit)[:limit]
         ops, hashes = ops[keep], hashes[keep]
-    texts, numbers = number_errors(shard, ops)
-    failed = ~np.isin(kinds[ops], (Type.OK, Type.NOT_SENT))
+    failed = np.flatnonzero(~np.isin(kinds[ops], (Type.OK, Type.NOT_SENT)))
+    texts, numbers = number_errors(shard, ops[failed])
+    errors = np.zeros(len(ops), dtype=np.int64)
+    errors[failed] = numbers + 1
     columns = np.stack(
         [
             (own["scheduled_ns"][ops] - context.timeline.origin_ns) / NS_PER_S,
@@ -60,7 +62,7 @@ def sample_of(shard: QueueShard, context: Context, ops: Ints, kinds: Ints, laten
             log.node[ops],
             np.full(len(ops), shard.key),
             own["process"][ops],
-            np.where(failed, numbers + 1, 0),
+            errors,
         ],
         axis=1,
     ).astype(np.float64)

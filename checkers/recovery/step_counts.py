@@ -31,7 +31,7 @@ def most_frequent(counts: dict[str, Ints]) -> dict[str, Ints]:
 
 def by_node(nodes: Ints, kinds: Ints, chosen: Mask, at: Ints, steps: int) -> dict[tuple[int, int], Ints]:
     """(place of the node that answered, type) → operations per step."""
-    code = nodes[chosen] * 16 + kinds[chosen]
-    found, places = np.unique(code, return_inverse=True)
-    counts = np.bincount(places.reshape(-1) * steps + at[chosen], minlength=len(found) * steps)
-    return {(one // 16, one % 16): own for one, own in zip(found.tolist(), counts.reshape(-1, steps), strict=True)}
+    code = nodes[chosen] * 16 + kinds[chosen]  # there are few nodes: counting all codes is faster than finding them
+    most = int(code.max(initial=-1)) + 1
+    counts = np.bincount(code * steps + at[chosen], minlength=most * steps).reshape(most, steps)
+    return {(one // 16, one % 16): counts[one] for one in np.flatnonzero(counts.any(axis=1)).tolist()}

@@ -34,6 +34,7 @@ def test_a_run_without_a_bug_is_valid_though_its_masters_are_killed(tmp_path):
     assert not list(folder.glob("nodes/*/data")), "what the nodes stored is gone"
 
 
+@pytest.mark.longer
 def test_two_groups_have_a_leader_each_and_a_fault_hits_the_named_one(tmp_path):
     folder, info, results = run(tmp_path, "--nemesis", "leader-kill@brokers-2", "--set", "cluster.groups=2")
     led = {subject["name"]: subject for subject in info["subjects"]}

@@ -9,7 +9,7 @@ from chaos.core.clock import NS_PER_S
 from chaos.core.event_files import read_events
 from chaos.core.events import Fault, Note, Observation
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.longer]
 
 STEPS = """\
 system: minimq

@@ -157,6 +157,7 @@ class Spy(threading.Thread):
 
 
 @pytest.mark.e2e
+@pytest.mark.longer
 def test_a_password_is_in_no_file_no_log_no_process_list_and_no_report(lab):
     secret = f"planted-{secrets.token_hex(8)}"
     made = lab(*MINIMQ, password=secret)

@@ -1,8 +1,8 @@
 """Tab completion: ``chaos completion SHELL`` prints the script, and the script asks ``chaos`` what can be typed.
 
 A script sets ``_CHAOS_COMPLETE``, and in ``COMP_WORDS`` and ``COMP_CWORD`` what is typed, as those of click do. Ours
-differ from click's where theirs lose words of ours: bash cuts words at ``:``, ``=`` and ``@``, and ``=`` must have no blank
-behind it.
+differ from click's where theirs lose words of ours: bash cuts words at ``:``, ``=`` and ``@``, and ``=`` must have no
+blank behind it.
 """
 
 import os

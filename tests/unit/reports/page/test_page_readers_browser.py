@@ -100,17 +100,28 @@ def test_on_paper_nothing_is_cut_off(open_page: Open, pages: dict[str, Path], ki
     assert len(page.pdf(format="A4", print_background=True)) > 10_000
 
 
-@pytest.mark.parametrize(
-    ("scheme", "size"), [("light", SIZES[2]), ("dark", SIZES[0]), ("light", SIZES[1])], ids=["wide", "phone", "tablet"]
-)
-@pytest.mark.parametrize("kind", [kind for kind in PAGES if kind != "interrupted"])
-def test_axe_finds_nothing(
-    open_page: Open, pages: dict[str, Path], kind: str, scheme: str, size: dict[str, int]
-) -> None:
-    page = open_page(pages[kind], scheme=scheme, size=size, at=CLOSE)
+def axe_finds_nothing(page: Any) -> None:
     unfold(page)
     found = Axe().run(page).response["violations"]
     assert [(one["id"], [node["html"] for node in one["nodes"]][:3]) for one in found] == []
+
+
+@pytest.mark.parametrize(
+    ("scheme", "size"), [("light", SIZES[2]), ("dark", SIZES[0]), ("light", SIZES[1])], ids=["wide", "phone", "tablet"]
+)
+@pytest.mark.parametrize("kind", [kind for kind in PAGES if kind not in {"interrupted", "million"}])
+def test_axe_finds_nothing(
+    open_page: Open, pages: dict[str, Path], kind: str, scheme: str, size: dict[str, int]
+) -> None:
+    axe_finds_nothing(open_page(pages[kind], scheme=scheme, size=size, at=CLOSE))
+
+
+@pytest.mark.longer
+@pytest.mark.parametrize(("scheme", "size"), [("light", SIZES[2]), ("dark", SIZES[0])], ids=["wide", "phone"])
+def test_axe_finds_nothing_among_a_million_operations(
+    open_page: Open, pages: dict[str, Path], scheme: str, size: dict[str, int]
+) -> None:
+    axe_finds_nothing(open_page(pages["million"], scheme=scheme, size=size, at=CLOSE))
 
 
 @pytest.mark.parametrize("kind", ["invalid", "crashed", "register"])
