@@ -32,6 +32,8 @@ from chaos.core.errors import ChaosError, HistoryError
 from chaos.core.recorder import OP_SIZE
 from chaos.core.runinfo import read_run
 from chaos.generate import semaphore
+from chaos.generate.generator import HistorySpec
+from chaos.generate.objects.generator import ObjectGenerator
 from chaos.run import judging
 from chaos.testing.history_files import differences, load_history, write_run_folder
 from checkers.engine import local_engine
@@ -107,6 +109,21 @@ def test_both_engines_agree_on_coordination_and_queues(tmp_path):
         assert coordination_histories.headline_differences(one.results, literal["expect"]) == []
     assert comparable(made) == comparable(local_engine.judge_folder(tmp_path / "made"))
     assert {name: one.count for name, one in made.results.anomalies.items()} == planted
+
+
+def test_both_engines_agree_on_what_generators_of_objects_make(tmp_path):
+    asked = {}
+    for row in plugins.list_group("generators"):
+        made = plugins.load("generators", row.name)
+        if isinstance(made, ObjectGenerator):
+            asked[row.name] = dict.fromkeys(made.planted, 2)
+            spec = HistorySpec(
+                ops=4000, keys=6, seed=5, anomalies=asked[row.name], options={}, argv=("chaos",), processes=1
+            )
+            made.write(spec, tmp_path / row.name)
+    for name, found in zip(asked, engine.judge_each([tmp_path / name for name in asked]), strict=True):
+        assert comparable(found) == comparable(local_engine.judge_folder(tmp_path / name)), name
+        assert {one: anomaly.count for one, anomaly in found.results.anomalies.items()} == asked[name], name
 
 
 def test_the_driver_touches_no_rows(tmp_path, monkeypatch):
