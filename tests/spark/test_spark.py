@@ -31,7 +31,6 @@ from chaos.core.clock import Deadline
 from chaos.core.errors import ChaosError, HistoryError
 from chaos.core.recorder import OP_SIZE
 from chaos.core.runinfo import read_run
-from chaos.generate import semaphore
 from chaos.generate.generator import HistorySpec
 from chaos.generate.objects.generator import ObjectGenerator
 from chaos.run import judging
@@ -98,17 +97,13 @@ def test_both_engines_agree_on_everything(folders, on_spark):
 def test_both_engines_agree_on_coordination_and_queues(tmp_path):
     paths = [*coordination_histories.PATHS, *coordination_histories.QUEUES]
     folders = [write_folder(literal_of(path), tmp_path / path.stem) for path in paths]
-    planted = dict(zip(semaphore.PLANTED, (3, 2, 1), strict=True))
-    semaphore.write(semaphore.plan_of(5000, 6, 57, planted), tmp_path / "made", ("chaos", "generate"))
-    *found, made = engine.judge_each([*folders, tmp_path / "made"])
+    found = engine.judge_each(folders)
     assert len(found) > 70
     for path, folder, one in zip(paths, folders, found, strict=True):
         literal = literal_of(path)
         assert comparable(one) == comparable(local_engine.judge_folder(folder)), path.stem
         assert coordination_histories.differences(row_of(one.results, literal["check"]), literal["expect"]) == []
         assert coordination_histories.headline_differences(one.results, literal["expect"]) == []
-    assert comparable(made) == comparable(local_engine.judge_folder(tmp_path / "made"))
-    assert {name: one.count for name, one in made.results.anomalies.items()} == planted
 
 
 def test_both_engines_agree_on_what_generators_of_objects_make(tmp_path):
