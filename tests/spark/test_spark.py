@@ -31,7 +31,8 @@ from chaos.core.clock import Deadline
 from chaos.core.errors import ChaosError, HistoryError
 from chaos.core.recorder import OP_SIZE
 from chaos.core.runinfo import read_run
-from chaos.generate import semaphore
+from chaos.generate.generator import HistorySpec
+from chaos.generate.objects.generator import ObjectGenerator
 from chaos.run import judging
 from chaos.testing.history_files import differences, load_history, write_run_folder
 from checkers.engine import local_engine
@@ -96,17 +97,28 @@ def test_both_engines_agree_on_everything(folders, on_spark):
 def test_both_engines_agree_on_coordination_and_queues(tmp_path):
     paths = [*coordination_histories.PATHS, *coordination_histories.QUEUES]
     folders = [write_folder(literal_of(path), tmp_path / path.stem) for path in paths]
-    planted = dict(zip(semaphore.PLANTED, (3, 2, 1), strict=True))
-    semaphore.write(semaphore.plan_of(5000, 6, 57, planted), tmp_path / "made", ("chaos", "generate"))
-    *found, made = engine.judge_each([*folders, tmp_path / "made"])
+    found = engine.judge_each(folders)
     assert len(found) > 70
     for path, folder, one in zip(paths, folders, found, strict=True):
         literal = literal_of(path)
         assert comparable(one) == comparable(local_engine.judge_folder(folder)), path.stem
         assert coordination_histories.differences(row_of(one.results, literal["check"]), literal["expect"]) == []
         assert coordination_histories.headline_differences(one.results, literal["expect"]) == []
-    assert comparable(made) == comparable(local_engine.judge_folder(tmp_path / "made"))
-    assert {name: one.count for name, one in made.results.anomalies.items()} == planted
+
+
+def test_both_engines_agree_on_what_generators_of_objects_make(tmp_path):
+    asked = {}
+    for row in plugins.list_group("generators"):
+        made = plugins.load("generators", row.name)
+        if isinstance(made, ObjectGenerator):
+            asked[row.name] = dict.fromkeys(made.planted, 2)
+            spec = HistorySpec(
+                ops=4000, keys=6, seed=5, anomalies=asked[row.name], options={}, argv=("chaos",), processes=1
+            )
+            made.write(spec, tmp_path / row.name)
+    for name, found in zip(asked, engine.judge_each([tmp_path / name for name in asked]), strict=True):
+        assert comparable(found) == comparable(local_engine.judge_folder(tmp_path / name)), name
+        assert {one: anomaly.count for one, anomaly in found.results.anomalies.items()} == asked[name], name
 
 
 def test_the_driver_touches_no_rows(tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from chaos.generate.objects.generator import History, ObjectGenerator
 from chaos.generate.objects.plan import Plan
-from chaos.generate.objects.rows import Rows, Slot, list_column
+from chaos.generate.objects.rows import NO_REASON, Rows, Slot, list_column
 from chaos.generate.outcomes import Ints
 from chaos.models.objects.set import SET, F
 
@@ -18,6 +18,7 @@ LOST: Final = "lost-write"
 PHANTOM: Final = "phantom"
 DUPLICATE: Final = "duplicate"
 STALE: Final = "stale-read"
+FAILED: Final = "G1a"
 ADDS: Final = 15
 CYCLE: Final = (
     *(Slot(F.ADD, number % 5, unanswered=True, refused=True) for number in range(ADDS)),
@@ -56,7 +57,12 @@ class Sets(History):
         self._all = element[:, :ADDS][there]
 
     def plant(self, rows: Rows, at: int, name: str) -> None:
-        """A read leaves out an element, or has one twice, or one that nobody added; a lost one is not there at all."""
+        """A read leaves out an element, or has one twice, or one that nobody added.
+
+        A lost one is in no read; one that was refused is in all.
+        """
+        if name == FAILED:
+            rows.refuse(at, SPOILED, NO_REASON)
         seen, element = self._all[: self._counts[at]], rows.values["element"][at, SPOILED]
         if name == STALE:
             self._reads[at] = seen[seen != element]
@@ -85,7 +91,7 @@ class SetGenerator(ObjectGenerator):
     """Run folders of sets to which elements are added."""
 
     model, workload, check, history = SET, "set", "set", Sets
-    planted = (LOST, PHANTOM, DUPLICATE, STALE)
+    planted = (LOST, PHANTOM, FAILED, DUPLICATE, STALE)
     cycle, last = CYCLE, (Slot(F.READ, 0),)
     longest = LONGEST
     least_step_ns = LEAST_STEP_NS

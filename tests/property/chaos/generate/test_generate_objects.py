@@ -11,10 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chaos import plugins
+from chaos.cli.generate import generate_command
 from chaos.core.errors import UsageError
 from chaos.core.op import Type
 from chaos.generate import run_folder
@@ -150,3 +152,18 @@ def test_too_few_operations_and_too_many_anomalies_are_refused(model, tmp_path):
     assert counts(local_engine.judge(generated(tmp_path / "full", model, {name: room}, least, 4))) == {name: room}
     with pytest.raises(UsageError, match=f"{room + 1} do not fit, .* more --{more}"):
         generated(tmp_path / "many", model, {name: room + 1}, least, 4)
+
+
+def test_by_the_command(tmp_path):
+    asked = ("--model", "semaphore", "--ops", "600", "--keys", "2", "--output", str(tmp_path / "run"))
+    done = CliRunner().invoke(generate_command, [*asked, "--anomaly", "permits-exceeded=1"], standalone_mode=False)
+    assert "586 operations, written in" in done.output
+    assert counts(local_engine.judge(tmp_path / "run")) == {"permits-exceeded": 1}
+    for more, said in (
+        (("--anomaly", "lost-write=1"), "no 'lost-write' can be planted"),
+        (("--txn-length", "3"), "--txn-length: only for --model kafka"),
+    ):
+        refused = CliRunner().invoke(generate_command, [*asked, *more], standalone_mode=False)
+        assert said in str(refused.exception)
+    again = CliRunner().invoke(generate_command, asked, standalone_mode=False)
+    assert "it exists" in str(again.exception)

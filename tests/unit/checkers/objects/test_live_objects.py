@@ -130,6 +130,8 @@ def elements(*found):
         ((add(1), add(2), elements(1, 2), elements(2)), {"lost-write": 1}),
         ((add(1), elements(1, 9)), {"phantom": 1}),
         ((add(1), elements(1, 1)), {"duplicate": 1}),
+        ((add(1), add(2, FAIL), elements(1, 2), elements(1, 2)), {"G1a": 1}),
+        ((add(1), add(2, FAIL), add(2, INFO), elements(1, 2)), {}),
     ],
 )
 def test_sets(ops, anomalies, tmp_path):
