@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from chaos.core.op import Completion, Invocation, Type
 from chaos.core.rand import stream
-from chaos.models.coordination.watch import DELETED, MODEL, Change, Changes, Events, F, From, Written
+from chaos.models.coordination.watch import DELETED, MODEL, WRITES, Change, Changes, Events, F, From, Written
 from chaos.workload.base import Arrival, Generator, LoadSpec, OpenLoop
 from chaos.workload.final import Ask, Asks, FinalPhase, FinalSpec, Limits, Part, Steps, Wait
 from chaos.workload.final_reads_of_objects import PAUSE_S, LastReads, given_up_at
@@ -31,7 +31,7 @@ class WatchLoad:
 
     def __init__(self, spec: LoadSpec, mix: Mapping[F, float]) -> None:
         self._spec = spec
-        self._loop = OpenLoop(spec, mix, frozenset({F.WRITE}))
+        self._loop = OpenLoop(spec, mix, WRITES)
         self._draws = [stream(spec.seed, "changes", client) for client in range(spec.clients)]
         self._written = [spec.earlier.numbers] * spec.clients
         self._watches: dict[tuple[int, int], int] = {}
@@ -46,8 +46,8 @@ class WatchLoad:
     def invocation(self, arrival: Arrival, process: int, now_ns: int) -> Invocation | None:
         """A write, or a watch; None while the client watches this space."""
         argument: Changes | From
-        if arrival.f is F.WRITE:
-            argument = self._changes(arrival.client)
+        if arrival.f in WRITES:
+            argument = self._changes(arrival.client, 1 if arrival.f is F.PUT else MOST_CHANGES)
         else:
             place = arrival.client, arrival.key
             if place in self._watching:
@@ -63,11 +63,11 @@ class WatchLoad:
             argument=argument,
         )
 
-    def _changes(self, client: int) -> Changes:
-        """A change of one to three entries, each value of which nobody else writes."""
+    def _changes(self, client: int, most: int) -> Changes:
+        """A change of one or more entries, each value of which nobody else writes."""
         draw = self._draws[client]
         changes = []
-        for entry in draw.sample(range(ENTRIES), draw.randint(1, MOST_CHANGES)):
+        for entry in draw.sample(range(ENTRIES), draw.randint(1, most)):
             value = DELETED
             if draw.random() >= _DELETES:
                 value = self._written[client] * self._spec.clients + client
@@ -129,9 +129,9 @@ class WatchWorkload:
     name = "watch"
     help = "spaces whose entries are changed and followed; at the end each is followed from its oldest revision"
     model = MODEL
-    mix: Mapping[F, float] = {F.WRITE: 0.3, F.SUBSCRIBE: 0.1}
+    mix: Mapping[F, float] = {F.WRITE: 0.3, F.PUT: 0.3, F.SUBSCRIBE: 0.1}  # systems know one of the first two
     keys = 4
-    needs = frozenset(F)
+    needs = frozenset({F.SUBSCRIBE})
     checks = ("assumptions", "watch", "replica-data", "recovery", "progress", "roles", "rto")
 
     def generator(self, spec: LoadSpec) -> Generator:

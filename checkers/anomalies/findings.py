@@ -42,10 +42,14 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a kernel found in some shards, and how many things it looked at."""
+    """What a kernel found in some shards, and how many things it looked at.
+
+    ``declined``: of so many of these it could not judge all, because the system never says what was needed.
+    """
 
     examined: int = 0
     found: dict[str, Finding] = {}
+    declined: int = 0
 
 
 def _place(example: Example) -> tuple[bool, int, int, str]:
@@ -74,7 +78,11 @@ def add_findings(left: Mapping[str, Finding], right: Mapping[str, Finding]) -> d
 
 def merge_findings(left: Findings, right: Findings) -> Findings:
     """Add what two shards showed."""
-    return Findings(examined=left.examined + right.examined, found=add_findings(left.found, right.found))
+    return Findings(
+        examined=left.examined + right.examined,
+        found=add_findings(left.found, right.found),
+        declined=left.declined + right.declined,
+    )
 
 
 def ranges_of(key: int, offsets: Ints) -> tuple[Range, ...]:

@@ -6,10 +6,12 @@ Whatever is compared is sorted first: n log n over all events.
 from collections.abc import Iterator
 from typing import Final
 
+import msgspec
 import numpy as np
 
 from chaos.core.history import NEVER_NS
-from chaos.models.coordination.watch import DELETED, MODEL
+from chaos.core.verdict import CheckResult
+from chaos.models.coordination.watch import DELETED, MODEL, NOT_TOLD
 from checkers.anomalies.catalogue import kinds_named
 from checkers.anomalies.findings import Findings
 from checkers.anomalies.findings_check import OfOneModel
@@ -27,6 +29,9 @@ KINDS: Final = (
     "watch-before-start",
     "watch-wrong-previous",
 )
+
+
+DECLINED: Final = "the system never says what was there before a change, so that is not judged"
 
 
 class WatchCheck(OfOneModel):
@@ -47,7 +52,15 @@ class WatchCheck(OfOneModel):
         known = Known(told, Writes(shard))
         late = shard.ops.complete[told.ops] >= forgotten_from(context)
         wrong = [*of_itself(told), *against_writes(told, known, late, whole=context.whole)]
-        return findings_of(shard, context, KINDS, wrong, len(told.watch))
+        found = findings_of(shard, context, KINDS, wrong, len(told.watch))
+        return msgspec.structs.replace(found, declined=int(np.sum(told.previous_revision == NOT_TOLD)))
+
+    def conclude(self, summary: Findings | None, context: Context) -> CheckResult:
+        """The row of the verdict table; it says what could not be judged."""
+        row = super().conclude(summary, context)
+        if summary is None or not summary.declined:
+            return row
+        return msgspec.structs.replace(row, found=f"{row.found}; {DECLINED}")
 
 
 def of_itself(told: Told) -> Iterator[Wrong]:
@@ -133,6 +146,8 @@ def _wrong_previous(told: Told, known: Known, late: Mask) -> Iterator[Wrong]:
     columns = (told.revision, told.entry, told.previous_revision, told.previous_value)
     for one, (revision, entry, before, value) in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
         latest, held = known.before(revision, entry)
+        if before == NOT_TOLD:
+            continue
         if (before, value) == ((0, DELETED) if held == DELETED else (latest, held)):
             continue
         if known.may_have_been(entry, latest, before, value) or (value == DELETED and late[told.watch[one]]):

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from chaos.core.op import Type
-from chaos.models.coordination.watch import DELETED, F
+from chaos.models.coordination.watch import DELETED, WRITES, F
 from chaos.models.objects.answers import TOLD
 from checkers.history.check_input import QueueShard
 from checkers.history.columns import Ints
@@ -81,7 +81,7 @@ class Writes:
     def __init__(self, shard: QueueShard) -> None:
         columns, ops = shard.operations, shard.ops
         self.all: list[Write] = []
-        for op in np.flatnonzero(ops.f == F.WRITE).tolist():
+        for op in np.flatnonzero(np.isin(ops.f, [*WRITES])).tolist():
             entries, values = (list(map(int, columns[name][op])) for name in ("change_entry", "change_value"))
             kind = Type(int(ops.type[op]))
             told = kind is Type.OK and columns["answer"][op] == TOLD

@@ -49,3 +49,13 @@ def test_without_fencing_a_holder_of_the_past_writes(system, tmp_path):
     assert code == 1, said
     assert set(results["anomalies"]) == {"write-after-loss"}, said
     assert results["anomalies"]["write-after-loss"]["examples"][0]["ops"], "both writes are shown"
+
+
+def test_one_server_grants_a_lock_of_nats_to_one(tmp_path):
+    """With one replica the comparison and the write are one step, also in NATS 2.9 (nats-server#4320)."""
+    options = ("--system", "nats", "--workload", "lock", "--nemesis", "leader-kill", "--set", "cluster.replicas=1")
+    code, results, said = run(tmp_path, *options)
+    row = row_of(results, "lock")
+    assert (code, row["valid"], row["anomalies"]) == (0, True, {}), said
+    assert results["counts"]["ok"] > 500
+    assert any(fault["proven"] and fault["healed"] for fault in results["faults"])

@@ -20,8 +20,9 @@ def test_leases_live_as_long_as_was_acknowledged(nemesis, system, tmp_path):
     assert any(fault["proven"] and fault["healed"] for fault in results["faults"])
 
 
-def test_leases_of_redis_live_where_all_replicas_confirm_them(tmp_path):
-    what = ("--system", "redis", "--workload", "lease", "--nemesis", "leader-kill", "--set", "client.wait=2")
+@pytest.mark.parametrize("options", [("redis", "--set", "client.wait=2"), ("nats",)], ids=lambda options: options[0])
+def test_leases_live_where_a_majority_or_all_confirm_them(options, tmp_path):
+    what = ("--system", *options, "--workload", "lease", "--nemesis", "leader-kill")
     code, results, said = judged_run(tmp_path, *what, "--seed", "3", "--time-limit", "25")
     row = row_of(results, "lease")
     assert (code, row["valid"], row["anomalies"]) == (0, True, {}), said

@@ -8,6 +8,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.longer]
 SAFE = {
     "zookeeper": ("--nemesis", "leader-kill"),
     "redis": ("--nemesis", "random-partition", "--set", "client.wait=2"),
+    "nats": ("--nemesis", "leader-kill", "--set", "cluster.replicas=1"),
 }
 COUNTED = ("--nemesis", "noop", "--set", "client.countFirst=true")
 

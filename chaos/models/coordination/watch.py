@@ -1,7 +1,8 @@
 """The model ``watch``: by key a space of entries, changed by writes and followed by watches.
 
 A write changes a few entries at once, and is told the revision at which it took place: a number that grows with every
-change of anything. A watch is asked for all changes from a revision on, and is told each as an event.
+change of anything. A put is a write of one entry, for systems that change no more at once. A watch is asked for all
+changes from a revision on, and is told each as an event.
 """
 
 from array import array
@@ -20,6 +21,8 @@ MODEL: Final = "watch"
 
 DELETED: Final = -1
 """The value of a change that deletes its entry, and of an entry that is not there."""
+NOT_TOLD: Final = -1
+"""The revision of what was before an event, where the system never says what was before."""
 UNNAMED: Final = -1
 """The number of an entry that no client of the run named so."""
 SHOWN: Final = 4
@@ -31,6 +34,11 @@ class F(Word):
 
     WRITE = 1  # change entries, all at one revision
     SUBSCRIBE = 2  # watch: follow all changes from a revision on for a while; an ok one was followed to the end
+    PUT = 3  # change one entry; of systems that cannot change several at one revision
+
+
+WRITES: Final = frozenset({F.WRITE, F.PUT})
+"""What changes entries."""
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -65,7 +73,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
     ``batch``: events with one number came in one message. ``value``: ``DELETED`` if the entry was deleted.
     ``previous_revision``, ``previous_value``: when the entry was last changed before and to what; 0 and ``DELETED`` if
-    it was said to have not been there.
+    it was said to have not been there; ``NOT_TOLD`` and ``DELETED`` if the system never says.
     """
 
     batch: int
@@ -103,6 +111,7 @@ class WatchModel(Model):
     functions: Mapping[Word, Function] = {
         F.WRITE: Function(argument=Changes, result=Written, mutates=True, timed=True),
         F.SUBSCRIBE: Function(argument=From, result=Events),
+        F.PUT: Function(argument=Changes, result=Written, mutates=True, timed=True),
     }
     stores_values = True
 
@@ -111,7 +120,7 @@ class WatchModel(Model):
         """See ``chaos.models.coordination.watch_tables``."""
         from chaos.models.coordination.watch_tables import WatchTables
 
-        return WatchTables(write=F.WRITE)
+        return WatchTables(subscribe=F.SUBSCRIBE)
 
     def pack_argument(self, f: Word, argument: Any) -> PackedArgument:
         """Of a write two numbers of 64 bits a change; of a watch the revision, and how long."""
@@ -124,7 +133,7 @@ class WatchModel(Model):
         """Of a write the revision and the effects; of a watch six numbers of 64 bits an event."""
         if result is None:
             return NO_RESULT
-        if f is F.WRITE:
+        if f is not F.SUBSCRIBE:
             return PackedResult(result.revision, TOLD, result.effects)
         numbers = chain.from_iterable(msgspec.structs.astuple(one) for one in result.events)
         return PackedResult(result.batches, TOLD, 0, values=array("q", numbers).tobytes())
@@ -132,7 +141,7 @@ class WatchModel(Model):
     def line(self, row: Mapping[str, Any]) -> str:
         """``write k4 3=17, 5 deleted -> 204``, ``subscribe k4 from 200 -> 204 3=17, 204 5 deleted``."""
         f = F(row["f"])
-        if f is F.WRITE:
+        if f is not F.SUBSCRIBE:
             changes = ", ".join(map(_entry, row["change_entry"], row["change_value"]))
             told = f" -> {row['revision']}" if row["answer"] != UNTOLD else ""
             return f"{f.word} k{row['key']} {changes}{told}"

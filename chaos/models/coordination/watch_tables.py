@@ -35,18 +35,21 @@ class WatchTables(ModelTables):
             ("event_revision", _LIST),
             ("event_entry", _LIST),  # -1: no client of the run has an entry of that name
             ("event_value", _LIST),  # -1 of an entry that was deleted
-            ("previous_revision", _LIST),  # when the entry was changed before; 0: it was not there
+            (
+                "previous_revision",
+                _LIST,
+            ),  # when the entry was changed before; 0: it was not there; -1: the system never says
             ("previous_value", _LIST),  # to what; -1: it was not there
             ("answer", pa.int8()),  # 1 it was told a revision or events, -1 it was told nothing
         ]
     )
 
-    def __init__(self, *, write: Word) -> None:
-        self._write = write
+    def __init__(self, *, subscribe: Word) -> None:
+        self._subscribe = subscribe
 
     def unpack(self, slots: Slots) -> dict[str, Column]:
         """The columns of ``operations``."""
-        answer, writes = slots.second.astype(np.int8), slots.f == self._write
+        answer, writes = slots.second.astype(np.int8), slots.f != self._subscribe
         told = writes & (answer == TOLD)
         return {
             **_columns(slots.argument_values, len(slots.f), _CHANGE),

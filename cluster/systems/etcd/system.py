@@ -1,6 +1,6 @@
 """etcd as the harness knows it: the plugin behind ``--system etcd``."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -28,7 +28,7 @@ from cluster.systems.etcd.programs import PACKAGE
 from cluster.systems.etcd.settings import GROUP
 from cluster.versions import release_of
 
-_WORDS: Final[Mapping[str, type[Word]]] = {
+_WORDS: Final[Mapping[str, Iterable[Word]]] = {
     register.MODEL: register.F,
     sets.MODEL: sets.F,
     counter.MODEL: counter.F,
@@ -38,7 +38,7 @@ _WORDS: Final[Mapping[str, type[Word]]] = {
     lock.MODEL: lock.F,
     semaphore.MODEL: semaphore.F,
     lease.MODEL: lease.F,
-    watch.MODEL: watch.F,
+    watch.MODEL: (watch.F.WRITE, watch.F.SUBSCRIBE),
 }
 _LETTERS: Final = MappingProxyType({MEMBER: "n", LEARNER: "l"})
 

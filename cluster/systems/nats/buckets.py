@@ -4,13 +4,25 @@ A bucket is a stream with the last message of each subject, as every client of N
 to buckets in turn.
 """
 
+import re
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 from chaos.core.runinfo import Subject
 
 SERVERS: Final = ("n1", "n2", "n3")
+MAX_AGE: Final = "cluster.maxAge"
+FOR_EVER: Final = "none"
 _DUPLICATE_WINDOW_NS: Final = 120_000_000_000
+_DURATION: Final = re.compile(r"(\d{1,6})(ms|s|m|h)")
+_UNIT_NS: Final = MappingProxyType({"ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9})
+
+
+def duration_ns(value: str) -> int:
+    """A time such as ``10s`` in ns; 0 of what is none."""
+    found = _DURATION.fullmatch(value)
+    return int(found[1]) * _UNIT_NS[found[2]] if found else 0
 
 
 def number_of(settings: Mapping[str, str]) -> int:
@@ -59,7 +71,18 @@ def subjects(settings: Mapping[str, str], keys: int) -> tuple[Subject, ...]:
 def stream_config(mark: str, number: int, settings: Mapping[str, str]) -> dict[str, Any]:
     """What a bucket's stream is made with."""
     name = bucket(mark, number)
-    own: Sequence[str] = keepers(number, settings)
+    return bucket_config(name, keepers(number, settings), settings, duration_ns(settings[MAX_AGE]))
+
+
+def bucket_config(name: str, own: Sequence[str], settings: Mapping[str, str], max_age_ns: int) -> dict[str, Any]:
+    """What the stream of a bucket is made with.
+
+    Args:
+        name: of the bucket.
+        own: the servers that keep it.
+        settings: of the run.
+        max_age_ns: how old a message may become; 0: as old as it likes.
+    """
     return {
         "name": stream_of(name),
         "subjects": [key_in(name, ">")],
@@ -69,11 +92,11 @@ def stream_config(mark: str, number: int, settings: Mapping[str, str]) -> dict[s
         "max_consumers": -1,
         "max_msgs": -1,
         "max_bytes": -1,
-        "max_age": 0,
+        "max_age": max_age_ns,
         "max_msg_size": -1,
         "max_msgs_per_subject": 1,
         "num_replicas": int(settings["cluster.replicas"]),
-        "duplicate_window": _DUPLICATE_WINDOW_NS,
+        "duplicate_window": min(_DUPLICATE_WINDOW_NS, max_age_ns or _DUPLICATE_WINDOW_NS),
         "deny_delete": True,
         "allow_rollup_hdrs": True,
         "allow_direct": settings["client.directGet"] == "true",

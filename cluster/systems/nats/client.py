@@ -7,19 +7,29 @@ keys there are, one request. It may be a leader that was deposed and does not kn
 a key beside them is written first: the answer counts only if it comes from a server that has stored this write too.
 """
 
-from typing import Final
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
 
 from chaos.core.client import Definite, Received
-from chaos.core.op import Invocation
-from chaos.models.coordination import unique_ids
+from chaos.core.op import Invocation, Word
+from chaos.models.coordination import lease, lock, semaphore, unique_ids, watch
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.objects.answers import Found
 from cluster.system import ClusterView
 from cluster.systems._shared.client import RoutedClient
-from cluster.systems.nats import buckets
+from cluster.systems.nats import buckets, streams
+from cluster.systems.nats.expiring import Expiring
 from cluster.systems.nats.jetstream import JetStream, Stored
+from cluster.systems.nats.leases import Leases
+from cluster.systems.nats.locks import Locks
+from cluster.systems.nats.reads import last_words
+from cluster.systems.nats.semaphores import Semaphores
 from cluster.systems.nats.servers import Servers
+from cluster.systems.nats.watches import Watches
+
+_Perform = Callable[[JetStream, Invocation, int], Awaitable[Any]]
+"""Do an operation at a server before its deadline."""
 
 _KINDS: Final = {register.F: "registers", sets.F: "sets", counter.F: "counters", unique_ids.F: "ids"}
 
@@ -35,8 +45,22 @@ class NatsClient(RoutedClient[JetStream]):
         self._direct = view.settings["client.directGet"] == "true"
         self._confirm = view.settings["client.confirmReads"] == "true"
         self._added = 0
+        self._watches = Watches(view.mark, view.settings)
+        keys = Expiring(view.mark, view.settings)
+        fencing = view.settings["client.fencing"] == "true"
+        self._others: dict[type[Word], _Perform] = {
+            lock.F: Locks(keys, streams.guarded(view.mark), fencing=fencing).perform,
+            lease.F: Leases(keys).perform,
+            semaphore.F: Semaphores(keys).perform,
+        }
 
     async def _perform(self, op: Invocation, node: str, deadline_ns: int, received: Received) -> None:
+        if isinstance(op.f, watch.F):
+            await self._watches.perform(self._links[node], op, deadline_ns, received)
+            return
+        if (other := self._others.get(type(op.f))) is not None:
+            received.result = await other(self._links[node], op, deadline_ns)
+            return
         server, bucket = self._links[node], buckets.bucket(self._mark, op.key % self._buckets)
         name = f"{_KINDS[type(op.f)]}.{op.key}"
         key = buckets.key_in(bucket, name)
@@ -58,7 +82,7 @@ class NatsClient(RoutedClient[JetStream]):
         elif op.f is unique_ids.F.GENERATE:
             received.result = unique_ids.Id(await server.publish(key, b"", deadline_ns))
         else:
-            numbers = await self._numbers(server, bucket, name, deadline_ns)
+            numbers = await last_words(server, bucket, name, deadline_ns, confirm=self._confirm)
             counted = Found(sum(numbers) if numbers else None)
             received.result = sets.Elements(numbers) if op.f is sets.F.READ else counted
 
@@ -67,28 +91,9 @@ class NatsClient(RoutedClient[JetStream]):
         stream = buckets.stream_of(bucket)
         return await (server.last_of_any if self._direct else server.last)(stream, key, deadline_ns)
 
-    async def _numbers(self, server: JetStream, bucket: str, name: str, deadline_ns: int) -> list[int]:
-        """The last words of all keys below a name."""
-        written = 0
-        if self._confirm:
-            written = await server.publish(buckets.key_in(bucket, f"seen.{name}"), b"", deadline_ns)
-        pattern = buckets.key_in(bucket, f"{name}.>")
-        state = (await server.info(buckets.stream_of(bucket), pattern, deadline_ns)).state
-        if state.last_seq < written:
-            raise Definite(f"the answer is of message {state.last_seq}, and {written} was stored before")
-        return [last_word(subject) for subject in state.subjects]
-
 
 def number_in(last: Stored) -> int:
     """The number that a key holds. Raises Definite if it holds something else."""
     if not last.data.removeprefix(b"-").isdigit():
         raise Definite(f"malformed value: {last.data[:20]!r}")
     return int(last.data)
-
-
-def last_word(subject: str) -> int:
-    """The number at the end of a subject. Pure. Raises Definite if there is none."""
-    word = subject.rpartition(".")[2]
-    if not word.removeprefix("-").isdecimal():
-        raise Definite(f"malformed key: {subject[-40:]!r}")
-    return int(word)

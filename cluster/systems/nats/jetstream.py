@@ -4,7 +4,8 @@ Source: github.com/nats-io/nats-architecture-and-design (ADR-8, ADR-31) and serv
 """
 
 from collections.abc import Mapping
-from typing import Any, Final, TypeVar
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -27,6 +28,7 @@ PULL_NS: Final = 500_000_000
 _EXPIRED: Final = 408
 _ACKNOWLEDGED_IT: Final = b"+ACK"
 _ACK_WORDS: Final = 9
+_NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 
 AnswerT = TypeVar("AnswerT")
 
@@ -58,6 +60,10 @@ class _Got(msgspec.Struct):
 
 class _Acknowledged(msgspec.Struct):
     seq: int
+
+
+class _Purged(msgspec.Struct):
+    purged: int = 0
 
 
 class State(msgspec.Struct, frozen=True):
@@ -98,6 +104,7 @@ class JetStream(Link[Request, Message]):
 
     def __init__(self, host: str, port: int = PORT) -> None:
         super().__init__(host, port, Requests)
+        self.host, self.port = host, port
 
     async def api(self, name: str, body: Mapping[str, Any] | None, kind: type[AnswerT], deadline_ns: int) -> AnswerT:
         """Ask the API. ``name``: of the request, as it stands behind ``$JS.API``. It may be asked twice, or reads only.
@@ -112,7 +119,15 @@ class JetStream(Link[Request, Message]):
         return _read(answer, kind, write=False)
 
     async def publish(
-        self, subject: str, body: bytes, deadline_ns: int, *, expected: int | None = None, message_id: str = ""
+        self,
+        subject: str,
+        body: bytes,
+        deadline_ns: int,
+        *,
+        expected: int | None = None,
+        message_id: str = "",
+        expiring: bool = False,
+        headers: Mapping[str, str] = _NO_HEADERS,
     ) -> int:
         """Store a message; its number in the stream.
 
@@ -122,14 +137,32 @@ class JetStream(Link[Request, Message]):
             deadline_ns: when to give up.
             expected: the number of the subject's last message, else it is not stored.
             message_id: of all messages with it only the first is stored, and the others get its number.
+            expiring: messages of the stream end by their age.
+            headers: more of them.
 
         Raises:
             Definite: it was not stored. Indefinite: nobody knows.
         """
-        headers = {} if expected is None else {EXPECTED: str(expected)}
-        headers |= {MESSAGE_ID: message_id} if message_id else {}
-        answer = await self.ask(Request(subject, body, headers), deadline_ns)
-        return _read(answer, _Acknowledged, write=True, expected=expected).seq
+        sent = {**headers} if expected is None else {**headers, EXPECTED: str(expected)}
+        sent |= {MESSAGE_ID: message_id} if message_id else {}
+        answer = await self.ask(Request(subject, body, sent), deadline_ns)
+        return _read(answer, _Acknowledged, write=True, expected=expected, expiring=expiring).seq
+
+    async def purge(self, stream: str, subject: str, deadline_ns: int, *, below: int = 0) -> int:
+        """Remove the messages of a subject; how many these were.
+
+        Args:
+            stream: which has them.
+            subject: theirs.
+            deadline_ns: when to give up.
+            below: only those with a lower number; 0: all.
+
+        Raises:
+            Definite: none was removed. Indefinite: nobody knows.
+        """
+        which = {"filter": subject, **({"seq": below} if below else {})}
+        asked = Request(f"{_API}.STREAM.PURGE.{stream}", msgspec.json.encode(which))
+        return _read(await self.ask(asked, deadline_ns), _Purged, write=True).purged
 
     async def last(self, stream: str, subject: str, deadline_ns: int) -> Stored | None:
         """The last message of a subject, as the stream's leader has it; None if there is none. Raises as ``api``."""
@@ -211,6 +244,22 @@ class JetStream(Link[Request, Message]):
         return await self.api(f"STREAM.INFO.{stream}", {"deleted_details": True}, Info, deadline_ns)
 
 
+class Position(NamedTuple):
+    """Where a message that a consumer sent stands: in the stream, and among those that the consumer has sent."""
+
+    sequence: int
+    delivered: int
+
+
+def position_of(reply: str) -> Position | None:
+    """The position of a message by the subject for its acknowledgement; None if it is none. Pure."""
+    words = reply.split(".")
+    if words[:2] != ["$JS", "ACK"] or len(words) < _ACK_WORDS:
+        return None
+    own = words[5:7] if len(words) == _ACK_WORDS else words[7:9]
+    return Position(*map(int, own)) if all(word.isdecimal() for word in own) else None
+
+
 def delivery_of(reply: str) -> int | None:
     """How often a message was given by now, as the subject for its acknowledgement says; None if it is none. Pure.
 
@@ -230,7 +279,9 @@ def _of_status(answer: Message) -> ApiError | None:
     return ApiError(code=answer.status or 0, description="status")
 
 
-def _read(answer: Message, kind: type[AnswerT], *, write: bool, expected: int | None = None) -> AnswerT:
+def _read(
+    answer: Message, kind: type[AnswerT], *, write: bool, expected: int | None = None, expiring: bool = False
+) -> AnswerT:
     """What an answer says. Raises ApiRefused, Definite or Indefinite."""
     if answer.status is not None:
         raise outcome(_of_status(answer), write=write, expected=expected)
@@ -238,7 +289,7 @@ def _read(answer: Message, kind: type[AnswerT], *, write: bool, expected: int | 
         refusal = msgspec.json.decode(answer.body, type=Refusal)
         if refusal.error is not None:
             if write:
-                raise outcome(refusal.error, write=True, expected=expected)
+                raise outcome(refusal.error, write=True, expected=expected, expiring=expiring)
             raise ApiRefused(refusal.error)
         return msgspec.json.decode(answer.body, type=kind)
     except msgspec.DecodeError as error:

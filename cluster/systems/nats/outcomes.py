@@ -27,6 +27,8 @@ class Row(NamedTuple):
 NOBODY: Final = "no responders"
 NEWER: Final = "10071 newer"
 NOT_NEWER: Final = "10071"
+UNDER_WAY: Final = "10164"
+EXPIRING: Final = "10071 expiring"
 NO_CODE: Final = "503"
 WRONG_SEQUENCE: Final = 10071
 
@@ -36,7 +38,8 @@ TABLE: Final[tuple[Row, ...]] = (
     Row(NOBODY, Type.FAIL, "the client's server had nobody to give the message to"),
     Row(NEWER, Type.FAIL, "the key has a later revision than the expected one, so no leader may take it"),
     Row(NOT_NEWER, Type.INFO, f"said by one that knows less than the client; {_OTHER}"),
-    Row("10164", Type.INFO, f"another write of the key was under way at the leader; {_OTHER}"),
+    Row(EXPIRING, Type.INFO, f"said of keys that end by their age, which each server counts by itself; {_OTHER}"),
+    Row(UNDER_WAY, Type.INFO, f"another write of the key was under way at the leader; {_OTHER}"),
     Row(NO_CODE, Type.INFO, f"the server's own Raft did not take it; {_OTHER}"),
     Row("10008", Type.INFO, f"the server knows no leader; {_OTHER}"),
     Row("10002", Type.INFO, "also said of what was stored; other servers may keep it"),
@@ -60,18 +63,28 @@ class ApiError(msgspec.Struct, frozen=True):
         return f"{self.err_code or self.code} {self.description}"
 
 
-def name_of(error: ApiError, expected: int | None) -> str:
-    """What an error is called in the table. ``expected``: the revision that the write named, if it did. Pure."""
+def name_of(error: ApiError, expected: int | None, *, expiring: bool = False) -> str:
+    """What an error is called in the table. Pure.
+
+    Args:
+        error: it.
+        expected: the revision that the write named, if it did.
+        expiring: the keys of the bucket end by their age.
+    """
     if error.err_code != WRONG_SEQUENCE:
         return str(error.err_code or error.code)
+    if expiring:
+        return EXPIRING
     found = _HAS.search(error.description)
     return NEWER if found is not None and expected is not None and int(found[1]) > expected else NOT_NEWER
 
 
-def outcome(error: ApiError | None, *, write: bool, expected: int | None = None) -> Definite | Indefinite:
-    """What an error makes of the operation. ``error``: None where nobody was there to be asked."""
+def outcome(
+    error: ApiError | None, *, write: bool, expected: int | None = None, expiring: bool = False
+) -> Definite | Indefinite:
+    """What an error makes of the operation, None: that nobody was there to be asked; the rest as ``name_of``."""
     text = NOBODY if error is None else str(error)
-    row = _ROWS.get(NOBODY if error is None else name_of(error, expected))
+    row = _ROWS.get(NOBODY if error is None else name_of(error, expected, expiring=expiring))
     if not write or (row is not None and row.type is Type.FAIL):
         return Definite(text)
     return Indefinite(text)

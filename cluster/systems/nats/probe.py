@@ -18,9 +18,10 @@ from cluster.leaders import not_ready
 from cluster.system import ClusterView, Confirmed, Probe, Removal
 from cluster.systems._shared.weakest_promise import weakest_promises
 from cluster.systems.nats import streams
+from cluster.systems.nats.buckets import FOR_EVER, MAX_AGE, duration_ns
 from cluster.systems.nats.jetstream import NO_STREAM, ApiRefused, Info, JetStream
 from cluster.systems.nats.servers import JetStreamState, Servers
-from cluster.systems.nats.settings import ALWAYS, STOCK_SYNC, SYNC, SYNC_SINCE, promises, sync_interval_ns
+from cluster.systems.nats.settings import ALWAYS, STOCK_SYNC, SYNC, SYNC_SINCE, promises
 from cluster.versions import release_of
 
 _TIMEOUT_S: Final = 5.0
@@ -59,6 +60,8 @@ class NatsProbe(Probe):
             if streams.are_work_queues(self._view.settings):
                 consumer = f"CONSUMER.DURABLE.CREATE.{stream}.{streams.CONSUMER}"
                 await self._ask_any(consumer, streams.consumer_config(stream), _Made)
+        for config in streams.beside(self._view.mark, self._view.settings):
+            await self._ask_any(f"STREAM.CREATE.{config['name']}", config, Info)
         self._prepared = True
 
     async def _ask_any(self, request: str, body: dict[str, Any] | None, kind: type[object], fine: int = 0) -> None:
@@ -145,7 +148,8 @@ class NatsProbe(Probe):
     async def remove(self) -> Removal:
         """Delete the run's streams."""
         removed, left = [], []
-        for stream in self._servers.streams:
+        more = [config["name"] for config in streams.beside(self._view.mark, self._view.settings)]
+        for stream in [*self._servers.streams, *more]:
             try:
                 await self._ask_any(f"STREAM.DELETE.{stream}", None, _Done, fine=NO_STREAM)
                 removed.append(f"stream {stream}")
@@ -185,6 +189,7 @@ def settings_shown(version: str, said: JetStreamState, names: tuple[str, ...]) -
     for config in (kept[name].config for name in names if name in kept):
         out["cluster.replicas"] = str(config.get("num_replicas"))
         if config.get("max_msgs_per_subject") == 1:
+            out[MAX_AGE] = f"{config['max_age'] // 1_000_000}ms" if config.get("max_age") else FOR_EVER
             out["client.directGet"] = "true" if config.get("allow_direct") else "false"
     return out
 
@@ -198,4 +203,4 @@ def sync_of(config: Mapping[str, Any]) -> str:
 
 def is_same_value(key: str, found: str, wanted: str) -> bool:
     """Pure: whether two values of a setting mean the same."""
-    return found == wanted or (key == SYNC and 0 < sync_interval_ns(found) == sync_interval_ns(wanted))
+    return found == wanted or (key in (SYNC, MAX_AGE) and 0 < duration_ns(found) == duration_ns(wanted))

@@ -7,7 +7,7 @@ Source: docs.nats.io/reference/reference-protocols/nats-protocol.
 
 import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -24,9 +24,8 @@ _LONGEST_PAYLOAD: Final = 64 << 20
 _VERSION: Final = "NATS/1.0"
 _SUBJECT: Final = re.compile(r"[^\s]+")
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
-_SUBSCRIPTION: Final = 1
 _FIRST_OWN: Final = 2
-"""The number of the inbox' subscription, and the least one of a request's own."""
+"""The least number of a request's own subscription; 1 is that of the inbox."""
 _CONNECT: Final = msgspec.json.encode(
     {
         "verbose": False,
@@ -167,6 +166,12 @@ def publish_frame(subject: str, reply: str, body: bytes, headers: Mapping[str, s
     return f"HPUB {subject} {reply} {len(head)} {len(head) + len(body)}\r\n".encode() + head + body + _LINE
 
 
+def greeting(subjects: Sequence[str]) -> bytes:
+    """Who opens a connection, and that it hears what comes to these subjects, numbered from 1. Pure."""
+    heard = (f"SUB {subject} {number}\r\n" for number, subject in enumerate(subjects, 1))
+    return b"CONNECT %s\r\n" % _CONNECT + "".join(heard).encode()
+
+
 class Requests:
     """One connection's requests; implements ``cluster.systems._shared.link.Codec``.
 
@@ -183,7 +188,7 @@ class Requests:
     @property
     def greeting(self) -> bytes:
         """Who this is, and that it hears what comes to its inbox."""
-        return b"CONNECT %s\r\nSUB %s.* %d\r\n" % (_CONNECT, self._inbox.encode(), _SUBSCRIPTION)
+        return greeting((f"{self._inbox}.*",))
 
     def encode(self, number: int, request: Request) -> bytes:
         """The request, and behind pings what they wait for. Raises Malformed."""

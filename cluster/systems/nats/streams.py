@@ -11,8 +11,12 @@ from cluster.systems.nats import buckets
 
 KIND: Final = "cluster.streams"
 KEY_VALUE: Final = "kv"
+EXPIRING: Final = "expiring"
+HISTORY: Final = "history"
 LOG: Final = "log"
 WORK: Final = "work"
+KINDS: Final = (KEY_VALUE, EXPIRING, HISTORY, LOG, WORK)
+_BUCKETS: Final = (KEY_VALUE, EXPIRING, HISTORY)
 CONSUMER: Final = "takers"
 """The consumer of a work queue, from which all clients pull."""
 AGAIN_S: Final = 5
@@ -27,7 +31,7 @@ def are_logs(settings: Mapping[str, str]) -> bool:
 
 def are_buckets(settings: Mapping[str, str]) -> bool:
     """Whether the streams are buckets of many keys, not one for each key."""
-    return settings[KIND] == KEY_VALUE
+    return settings[KIND] in _BUCKETS
 
 
 def are_work_queues(settings: Mapping[str, str]) -> bool:
@@ -48,6 +52,18 @@ def names(mark: str, settings: Mapping[str, str], keys: int) -> tuple[str, ...]:
     return tuple(buckets.stream_of(buckets.bucket(mark, number)) for number in range(count))
 
 
+def beside(mark: str, settings: Mapping[str, str]) -> tuple[dict[str, Any], ...]:
+    """What the streams are made with that a run has beside those with its keys, and that no fault draws."""
+    if settings[KIND] != EXPIRING:
+        return ()
+    return (buckets.bucket_config(guarded(mark), buckets.keepers(0, settings), settings, 0),)
+
+
+def guarded(mark: str) -> str:
+    """The bucket of what locks guard: its keys have no age."""
+    return f"{mark}-guarded"
+
+
 def subjects(settings: Mapping[str, str], keys: int) -> tuple[Subject, ...]:
     """What has a leader: each bucket with its share of so many keys, or each queue's stream."""
     if are_buckets(settings):
@@ -62,6 +78,8 @@ def config(mark: str, number: int, settings: Mapping[str, str]) -> dict[str, Any
     acknowledged.
     """
     made = buckets.stream_config(mark, number, settings)
+    if settings[KIND] == HISTORY:
+        return {**made, "max_msgs_per_subject": -1}
     if are_buckets(settings):
         return made
     name = stream_name(mark, number)

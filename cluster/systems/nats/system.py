@@ -1,6 +1,6 @@
 """NATS as the harness knows it: the plugin behind ``--system nats``."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -8,7 +8,7 @@ from typing import Final
 from chaos.core.client import Client
 from chaos.core.op import Word
 from chaos.core.runinfo import NodeInfo, Promises, Subject
-from chaos.models.coordination import unique_ids
+from chaos.models.coordination import lease, lock, semaphore, unique_ids, watch
 from chaos.models.log.words import MODEL, F
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
@@ -25,9 +25,23 @@ from cluster.systems.nats.outcomes import NOBODY
 from cluster.systems.nats.programs import PACKAGE
 from cluster.versions import release_of
 
-_WORDS: Final[Mapping[str, type[Word]]] = MappingProxyType(
-    {register.MODEL: register.F, sets.MODEL: sets.F, counter.MODEL: counter.F, unique_ids.MODEL: unique_ids.F}
+_WORDS: Final[Mapping[str, Mapping[str, Iterable[Word]]]] = MappingProxyType(
+    {
+        streams.KEY_VALUE: {
+            register.MODEL: register.F,
+            sets.MODEL: sets.F,
+            counter.MODEL: counter.F,
+            unique_ids.MODEL: unique_ids.F,
+        },
+        streams.EXPIRING: {lock.MODEL: lock.F, lease.MODEL: lease.F, semaphore.MODEL: semaphore.F},
+        streams.HISTORY: {watch.MODEL: (watch.F.PUT, watch.F.SUBSCRIBE)},
+        streams.WORK: {total_queue.MODEL: total_queue.F},
+        streams.LOG: {},
+    }
 )
+"""By kind of stream the models that clients know, and the words; of a log see ``operations``."""
+_AGES: Final[Mapping[type[Word], str]] = MappingProxyType({lock.F: "2s", lease.F: "4s", semaphore.F: "4s"})
+"""How old keys become where something is held by them for as long: as old as workloads ask for."""
 
 
 class Nats:
@@ -117,24 +131,27 @@ class Nats:
         return NatsClient(view, number, clients, seed)
 
     def operations(self, model: str, settings: Mapping[str, str]) -> frozenset[Word]:
-        """All words of registers, sets, counters and sources of ids; of queues those of their kind of stream.
+        """The words of the models that the kind of stream serves.
 
         A log that one server keeps has no replica to be read.
         """
         kind = settings.get(streams.KIND, streams.KEY_VALUE)
-        if kind == streams.KEY_VALUE:
-            return frozenset(_WORDS.get(model, ()))
-        if kind == streams.WORK:
-            return frozenset(total_queue.F) if model == total_queue.MODEL else frozenset()
-        if model != MODEL:
-            return frozenset()
+        if kind != streams.LOG or model != MODEL:
+            return frozenset(_WORDS[kind].get(model, ()))
         of_replicas = {F.SLAVE_READ} if settings.get("cluster.replicas") != "1" else ()
         return frozenset({F.SEND, F.POLL, F.READ, F.DRAIN, *of_replicas})
 
     def settings_for(self, operations: frozenset[Word]) -> Mapping[str, str]:
-        """Queues are logs or work queues. Words of different models may be equal numbers."""
+        """Queues are logs or work queues, what is held for a time is an expiring key, and watches need every revision.
+
+        Words of different models may be equal numbers.
+        """
         models = {type(word) for word in operations}
-        kind = streams.LOG if F in models else streams.WORK if total_queue.F in models else ""
+        ages = [age for words, age in _AGES.items() if words in models]
+        if ages:
+            return {streams.KIND: streams.EXPIRING, buckets.MAX_AGE: ages[0]}
+        kinds = {F: streams.LOG, total_queue.F: streams.WORK, watch.F: streams.HISTORY}
+        kind = next((kind for words, kind in kinds.items() if words in models), "")
         return {streams.KIND: kind} if kind else {}
 
     def idempotent_sends(self, settings: Mapping[str, str]) -> bool:  # noqa: ARG002 - under all

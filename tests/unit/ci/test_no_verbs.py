@@ -11,8 +11,8 @@ from chaos.models.registry import model_named
 
 ROOMS = ("chaos/core", "chaos/worker", "chaos/run")
 WORDS = {word.word for name in plugins.names("models") for word in model_named(name).words}
-ORDINARY = {"read", "write", "send", "add", "pop", "extend", "poll", "ack", "replica"}
-"""Also words of files, pipes, lists, routes, answers and nodes: as a part of a name they say nothing of a model."""
+ORDINARY = {"read", "write", "send", "add", "put", "pop", "extend", "poll", "ack", "replica"}
+"""Words of files, pipes, lists, queues, routes, answers and nodes too: as part of a name they say nothing of models."""
 
 KNOWN = {
     "drain_deadline_s": "an option of the command line, named for the phase that it bounds",

@@ -7,7 +7,7 @@ from chaos.core.op import Completion, Type
 from chaos.core.runinfo import Promises
 from chaos.models.coordination.watch import DELETED, Event, Events, F, Written
 from chaos.testing import FakeSystem, run
-from chaos.workload.base import Arrival, LoadSpec
+from chaos.workload.base import Arrival, LoadSpec, mix_of
 from chaos.workload.final import FinalSpec, Part
 from chaos.workload.watch import AHEAD, AHEAD_EVERY, ENTRIES, WatchLoad, WatchWorkload
 
@@ -61,6 +61,21 @@ def test_no_value_is_written_twice():
         assert set(entries) <= set(range(ENTRIES))
         seen += [one.value for one in changes if one.value != DELETED]
     assert len(set(seen)) == len(seen) > 200
+
+
+def test_a_put_changes_one_entry():
+    load = WatchLoad(SPEC, WatchWorkload.mix)
+    sizes = {len(load.invocation(Arrival(0, F.PUT, 0, 0), 7, 100).argument.changes) for _ in range(30)}
+    assert sizes == {1}
+
+
+def test_systems_are_asked_for_the_writes_that_they_know():
+    mix = WatchWorkload.mix
+    assert mix_of(WatchWorkload(), frozenset({F.PUT, F.SUBSCRIBE})) == {
+        F.PUT: mix[F.PUT],
+        F.SUBSCRIBE: mix[F.SUBSCRIBE],
+    }
+    assert mix_of(WatchWorkload(), frozenset({F.WRITE, F.SUBSCRIBE}))[F.WRITE] == mix[F.WRITE]
 
 
 def last_watches():

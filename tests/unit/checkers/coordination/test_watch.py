@@ -7,6 +7,7 @@ import pytest
 from coordination_histories import PATHS, differences, literal_of, row_of, write_folder
 
 from checkers.coordination import violations
+from checkers.coordination.watch import DECLINED
 from checkers.engine import local_engine
 
 DELETED = -1
@@ -268,3 +269,12 @@ def test_every_kind_has_a_history_that_shows_it():
     shown = {name for path in PATHS for name in literal_of(path)["expect"].get("anomalies", {})}
     of_itself = {"watch-torn", "watch-reordered", "watch-duplicate", "watch-before-start"}
     assert {*of_itself, "watch-phantom", "watch-skipped", "watch-wrong-previous"} <= shown
+
+
+@pytest.mark.parametrize(
+    ("name", "declined"), [("a-change-before-that-nobody-names", True), ("a-change-before-that-was-compacted", False)]
+)
+def test_what_a_system_never_says_is_not_judged_and_the_row_says_so(name, declined, tmp_path):
+    (path,) = (path for path in PATHS if path.stem == name)
+    found = row_of(local_engine.judge(write_folder(literal_of(path), tmp_path / "run")), "watch").found
+    assert (DECLINED in found) is declined

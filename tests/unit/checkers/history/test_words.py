@@ -14,7 +14,7 @@ from checkers.history.words import _of_model
         ("counter", {"add"}, ["add", "read"]),
         ("unique-ids", {"generate"}, ["generate"]),
         ("lease", {"grant", "renew", "revoke"}, ["grant", "read"]),
-        ("watch", {"write"}, ["write"]),
+        ("watch", {"write", "put"}, ["write", "put"]),
         ("lock", {"acquire", "guarded", "unlock"}, ["guarded"]),
         ("semaphore", {"acquire", "give-back"}, []),
         ("total-queue", {"enqueue"}, ["enqueue", "dequeue"]),

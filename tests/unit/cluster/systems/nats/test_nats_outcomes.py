@@ -4,12 +4,13 @@ import pytest
 
 from chaos.core.client import Definite, Indefinite
 from chaos.core.op import Type
-from cluster.systems.nats.outcomes import NEWER, NO_CODE, NOBODY, NOT_NEWER, TABLE, ApiError, name_of, outcome
+from cluster.systems.nats.outcomes import EXPIRING, NEWER, NO_CODE, NOBODY, NOT_NEWER, TABLE, ApiError, name_of, outcome
 
 SENT = {
     NOBODY: None,
     NEWER: ApiError(400, 10071, "wrong last sequence: 8"),
     NOT_NEWER: ApiError(400, 10071, "wrong last sequence: 6"),
+    EXPIRING: ApiError(400, 10071, "wrong last sequence: 8"),
     "10164": ApiError(400, 10164, "wrong last sequence"),
     NO_CODE: ApiError(503, 0, "raft: not leader"),
     "10008": ApiError(503, 10008, "JetStream system temporarily unavailable"),
@@ -24,7 +25,8 @@ SENT = {
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
 def test_every_row(row):
     error = SENT[row.name]
-    write, read = outcome(error, write=True, expected=7), outcome(error, write=False)
+    expiring = row.name == EXPIRING
+    write, read = outcome(error, write=True, expected=7, expiring=expiring), outcome(error, write=False)
     assert type(write) is (Definite if row.type is Type.FAIL else Indefinite)
     assert type(read) is Definite, "a read that was refused changes nothing"
     assert (str(write), str(read), bool(row.why)) == (str(error or NOBODY), str(error or NOBODY), True)
@@ -32,7 +34,8 @@ def test_every_row(row):
 
 def test_every_row_has_what_is_sent_and_no_name_is_said_twice():
     assert [row.name for row in TABLE] == list(SENT)
-    assert [name_of(error, 7) for error in SENT.values() if error is not None] == list(SENT)[1:]
+    named = [name_of(error, 7, expiring=name == EXPIRING) for name, error in SENT.items() if error is not None]
+    assert named == list(SENT)[1:]
 
 
 def test_a_write_has_failed_only_if_nobody_has_it():

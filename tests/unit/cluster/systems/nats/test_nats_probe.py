@@ -170,8 +170,25 @@ def test_the_route_has_each_buckets_leader():
 
 def test_settings_are_proven_on_every_server():
     done = run(ALL, confirmed)
-    assert done.notes[0].text == "nats 2.9.10; 3 settings proven to be in effect on 3 nodes"
-    assert done.settings == {"cluster.replicas": "3", "client.directGet": "false", "server.syncInterval": "2m"}
+    assert done.notes[0].text == "nats 2.9.10; 4 settings proven to be in effect on 3 nodes"
+    assert done.settings == {
+        "cluster.replicas": "3",
+        "cluster.maxAge": "none",
+        "client.directGet": "false",
+        "server.syncInterval": "2m",
+    }
+
+
+EXPIRING = {"cluster__streams": "expiring", "cluster__maxAge": "4s"}
+
+
+def test_how_old_keys_become_is_proven_too():
+    shown = {name: showing(name, LEADERS, config={**CONFIG, "max_age": 4 * NS_PER_S}) for name in NAMES}
+    assert run(shown, confirmed, **EXPIRING).settings["cluster.maxAge"] == "4s"
+    with pytest.raises(DeployError, match=r"n1: cluster\.maxAge is none instead of 4s"):
+        run(ALL, confirmed, **EXPIRING)
+    with pytest.raises(DeployError, match=r"n1: cluster\.maxAge is 4000ms instead of none"):
+        run(shown, confirmed)
 
 
 LATER = {"version": "2.12.1", "jetstream": {"sync_interval": 120_000_000_000}}
@@ -235,6 +252,25 @@ def test_buckets_are_made_as_clients_of_nats_make_them():
     alone = run(ALL, made, cluster__replicas="1", client__directGet="true")
     assert b'"placement":{"tags":["server:n2"]}' in alone[1][1]
     assert b'"allow_direct":true' in alone[1][1]
+
+
+def test_what_locks_guard_is_beside_the_buckets_that_expire():
+    async def made(probe, servers):
+        await probe.prepare()
+        asked = servers["n1"].asked[:]
+        gone = await probe.remove()
+        return asked, gone.removed
+
+    def answer(subject, *_):
+        return {"success": True} if "DELETE" in subject else info(0)
+
+    asked, removed = run(ALL, made, answer, **EXPIRING)
+    guarded = f"KV_{MARK}-guarded"
+    assert [subject.rpartition(".")[2] for subject, *_ in asked] == [*STREAMS, guarded]
+    assert b'"max_age":4000000000' in asked[0][1]
+    assert b'"duplicate_window":4000000000' in asked[0][1], "NATS takes no longer one"
+    assert b'"max_age":0' in asked[3][1]
+    assert removed[-1] == f"stream {guarded}"
 
 
 def test_a_bucket_that_is_refused_ends_the_deployment():

@@ -24,6 +24,10 @@ from cluster.systems.nats.system import Nats
         ({"cluster.buckets": "0"}, "--set cluster.buckets=0: one of 1, 2, 3, 4, 5, 6, 7, 8, 9"),
         ({"client.directGet": "on"}, "--set client.directGet=on: true or false"),
         ({"client.routing": "all"}, "--set client.routing=all: one of follow, pinned, mixed"),
+        ({"cluster.maxAge": "soon"}, "--set cluster.maxAge=soon: none, or a time of 100ms or more such as 4s"),
+        ({"cluster.maxAge": "10ms"}, "--set cluster.maxAge=10ms: none, or a time of 100ms or more such as 4s"),
+        ({"cluster.maxAge": "4s"}, "--set cluster.maxAge=4s: a time, with cluster.streams=expiring and only there"),
+        ({"cluster.streams": "expiring"}, "--set cluster.maxAge=none: a time, with cluster.streams=expiring and only"),
         ({"server.syncInterval": "often"}, "--set server.syncInterval=often: always, or a time above 0 such as "),
         ({"server.syncInterval": "0s"}, "--set server.syncInterval=0s: always, or a time above 0 such as "),
         (
