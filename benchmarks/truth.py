@@ -1,7 +1,7 @@
 """What a bug really did, as its nodes wrote it down, held against what the verdict says of it.
 
-A node with a bug prints a line ``bent {json}`` for each deviation: the injected truth. Nothing here looks at
-the history, so the two can disagree.
+A node with a bug prints a line ``planted bug acted {json}`` for each deviation, of an older chaos ``bent {json}``: the
+injected truth. Nothing here looks at the history, so the two can disagree.
 """
 
 import json
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-BENT: Final = re.compile(r"(?:\S+ )?bent (\{.*\})")
+BENT: Final = re.compile(r"(?:\S+ )?(?:planted bug acted|bent) (\{.*\})")
 """A line of a node, behind its time in a simulated run."""
 
 

@@ -236,6 +236,6 @@ class AssumptionsKernel(OfEachKey):
             valid=UNKNOWN if anomalies else True,
             found=found,
             reason=reason,
-            examined=count_of(operations, "operation"),
+            examined=f"{count_of(operations, 'operation')} in all",
             anomalies=anomalies,
         )

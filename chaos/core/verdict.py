@@ -58,6 +58,7 @@ class Example(msgspec.Struct, frozen=True, kw_only=True):
     dict with the columns of ``operations`` in words (f, type, node names, value "w:s", times in
     seconds since the load began), the guilty ones first. ``node``: who answered wrongly, acknowledged or
     led, at ``at_ns`` (CLOCK_MONOTONIC). ``fault``: the number of the fault that the sentence names.
+    ``expected``: what should have happened here; empty: what is expected of every occurrence of the anomaly.
     ``excused``: a promise covers this occurrence, if the system makes it. ``circle``: operations that all come before
     each other, an edge for each. ``order``: where an object's answers have no order, the numbers of ``ops`` in one that
     explains all of them but the first.
@@ -71,6 +72,7 @@ class Example(msgspec.Struct, frozen=True, kw_only=True):
     node: str | None = None
     at_ns: int | None = None
     fault: int | None = None
+    expected: str = ""
     excused: bool = False
     ops: tuple[dict[str, Any], ...] = ()
     circle: tuple[Edge, ...] = ()
@@ -92,12 +94,14 @@ class Anomaly(msgspec.Struct, frozen=True, kw_only=True):
 class Headline(msgspec.Struct, frozen=True, kw_only=True):
     """What the sentence of a run with errors tells first: an anomaly, by its first example.
 
-    ``nodes``: whom it names first. ``fault``: the number of the fault that it names.
+    ``nodes``: whom it names first. ``fault``: the number of the fault that it names. ``expected``: what should have
+    happened; empty: what is expected of every occurrence of the anomaly.
     """
 
     anomaly: str
     nodes: tuple[str, ...] = ()
     fault: int | None = None
+    expected: str = ""
 
 
 class CheckResult(msgspec.Struct, frozen=True, kw_only=True):

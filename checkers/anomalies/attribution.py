@@ -110,6 +110,17 @@ def fault_words(context: Context, blame: Blame) -> str:
     return f"after {fault_name(blame.fault)} from {at}{until}"
 
 
+def hit_words(context: Context, node: str, blame: Blame | None) -> str:
+    """``; b1 had been killed by fault 2 (kill) at 2.8 s``, or ``, under fault 2 ...`` if that did not hit the node.
+
+    The end of a sentence about what was done around the node; empty if there is no fault to be named.
+    """
+    if blame is None:
+        return ""
+    words = fault_words(context, blame)
+    return f"; {node} had been {words}" if blame.hit else f", {words}"
+
+
 def apart_words(context: Context, blame: Blame, at_ns: int) -> str:
     """``, and was suspended by fault 3 (leader-suspend) at 25.0 s``: a fault that was not in force yet, or no more.
 

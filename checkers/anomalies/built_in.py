@@ -289,7 +289,7 @@ STRONGEST_FIRST: Final = (
     ),
     kind(
         "rto-budget",
-        ("fault over the RTO budget", "faults over the RTO budget"),
+        ("outage over the RTO budget", "outages over the RTO budget"),
         "a recovery longer than its budget",
         "service is back within --rto-budget",
         rule="18",

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from chaos.core.name_lists import join_names
-from checkers.anomalies.attribution import fault_name
+from checkers.anomalies.attribution import Blame, fault_name, find_blame, hit_words
 from checkers.anomalies.findings import seconds_text
 from checkers.history.check_input import Context
 from checkers.history.timeline import FaultSpan
@@ -32,17 +32,27 @@ class Contradiction(NamedTuple):
     known_ns: int
 
     def words(self, context: Context) -> str:
-        """As a clause: who said what, and when, and which controller was cut off from most others then."""
-        said = []
+        """As a clause: who said what, and when, and the fault that cut off one of them, else the one over them."""
+        said, apart = [], False
         for one in self.heard:
             cut, aside = _cut_off_by(context, one), ""
             if cut is not None:
+                apart = True
                 since = seconds_text(context, cut.inject_ns or 0)
                 aside = f", cut off from most controllers by {fault_name(cut, whom=False)} at {since},"
             said.append(f"{one.by}{aside} said at {seconds_text(context, one.at_ns)} that {one.what}")
+        told = f"{join_names(said)}{'' if apart else hit_words(context, self.heard[1].by, self.blame(context))}"
         if {one.by for one in self.heard} <= set(controllers_of(context)):
-            return f"the controllers contradict each other: {join_names(said)}"
-        return f"what the controllers decide once was told in two ways: {join_names(said)}"
+            return f"the controllers contradict each other: {told}"
+        return f"what the controllers decide once was told in two ways: {told}"
+
+    def blame(self, context: Context) -> Blame | None:
+        """The fault under which they spoke: one that cut off who is to be looked at, else that of who spoke last."""
+        cut = next((cut for one in self.heard if (cut := _cut_off_by(context, one)) is not None), None)
+        if cut is not None:
+            return Blame(cut, hit=True, during=True)
+        second = self.heard[1]
+        return find_blame(context, second.by, second.at_ns, second.at_ns)
 
     def suspects(self, context: Context) -> tuple[str, ...]:
         """Whom to look at: the controllers that were cut off from most when they spoke; all if none is known to be."""

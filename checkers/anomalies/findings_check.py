@@ -17,12 +17,14 @@ from checkers.history.check_input import Context, QueueShard
 class FindingsCheck(OfEachKey, ABC):
     """A check of each key that finds anomalies and counts what it looked at.
 
-    ``noun``: what it looks at, in the singular. ``clean``: what its row says when nothing was found. ``unseen``: why
-    the answer is unknown when nothing was looked at; empty: the row is valid then.
+    ``noun``: what it looks at, in the singular. ``counted``: the plural, where that is more than the noun with an s.
+    ``clean``: what its row says when nothing was found. ``unseen``: why the answer is unknown if nothing was looked at;
+    empty: the row is valid then.
     """
 
     name: str
     noun: str
+    counted: str = ""
     clean: str
     unseen: str = ""
 
@@ -37,6 +39,8 @@ class FindingsCheck(OfEachKey, ABC):
     def conclude(self, summary: Findings | None, context: Context) -> CheckResult:
         """The row of the verdict table."""
         row = conclude_findings(self.name, summary, context, noun=self.noun, clean=self.clean_in(context))
+        if self.counted:
+            row = msgspec.structs.replace(row, examined=f"{summary.examined if summary else 0} {self.counted}")
         if self.unseen and row.valid is True and not (summary and summary.examined):
             return msgspec.structs.replace(row, valid=UNKNOWN, found=self.unseen, reason=self.unseen)
         return row

@@ -60,7 +60,7 @@ def _by_example(name: str, one: Anomaly) -> Telling:
         return Telling(f"{_counted(name, one)}.")
     first = one.examples[0]
     nodes = (first.node,) if first.node is not None else ()
-    return Telling(f"{_counted(name, one)}: {first.sentence}.", nodes, first.fault)
+    return Telling(f"{_counted(name, one)}: {first.sentence}.", nodes, first.fault, first.expected)
 
 
 def sentence_invalid(anomalies: Mapping[str, Anomaly], told: Teller, context: Context) -> tuple[str, Headline | None]:
@@ -78,10 +78,10 @@ def sentence_invalid(anomalies: Mapping[str, Anomaly], told: Teller, context: Co
     if not heads:
         return "Invalid.", None
     first, *others = heads
-    text, nodes, fault = told(first, anomalies[first].count) or _by_example(first, anomalies[first])
+    text, nodes, fault, expected = told(first, anomalies[first].count) or _by_example(first, anomalies[first])
     also = ", ".join(_counted(name, anomalies[name]) for name in others)
     sentence = f"{text} Also: {also}. {_campaign(context)}" if also else f"{text} {_campaign(context)}"
-    return sentence, Headline(anomaly=first, nodes=nodes, fault=fault)
+    return sentence, Headline(anomaly=first, nodes=nodes, fault=fault, expected=expected)
 
 
 def _campaign(context: Context) -> str:

@@ -92,12 +92,14 @@ class Telling(NamedTuple):
     """How an anomaly is told in the first sentence of a run with errors.
 
     ``sentence``: with its full stop. ``nodes``: whom it names first, ``fault``: the number of the fault that it names.
-    The occurrence that it gives as an example is the anomaly's first one.
+    The occurrence that it gives as an example is the anomaly's first one. ``expected``: what these nodes should have
+    done; empty: what is expected of every occurrence of the kind.
     """
 
     sentence: str
     nodes: tuple[str, ...] = ()
     fault: int | None = None
+    expected: str = ""
 
 
 @runtime_checkable

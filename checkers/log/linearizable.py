@@ -225,6 +225,7 @@ class LinearizableKernel(FindingsCheck):
     help = "offset order extends real-time order, strong reads miss nothing"
     anomalies = kinds_named("nonlinearizable-offset", "stale-tail")
     noun = "operation"
+    counted = "sends and ok reads"
     clean = "offset order extends real-time order"
 
     def examine(self, shard: QueueShard, context: Context) -> Findings:

@@ -6,10 +6,11 @@ it was cut off, or while another node led already; else the node that later answ
 """
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
+from chaos.core.history import NEVER_NS
 from chaos.core.verdict import Example
 from checkers.anomalies.attribution import (
     Blame,
@@ -21,19 +22,30 @@ from checkers.anomalies.attribution import (
     role_at,
 )
 from checkers.anomalies.contradictions import contradiction
+from checkers.anomalies.elections import first_outsider
 from checkers.anomalies.findings import seconds_text
 from checkers.history.check import Telling
 from checkers.history.check_input import Context
 from checkers.history.leadership import HEARD_NS, Reign
 from checkers.log.loss_clusters import APART_NS, Cluster
 
+ELECTED: Final = "a new leader is one of the SyncStateSet, whose members hold all that was acknowledged"
+"""What should have happened where a leader came from outside."""
+
+CONTRADICTED: Final = "controllers decide each thing once: one leader for an epoch, one SyncStateSet for a number"
+"""What should have happened where they contradict each other."""
+
 
 class Clause(NamedTuple):
-    """A part of the sentence, the nodes that it names first, and the number of the fault that it names."""
+    """A part of the sentence, the nodes that it names first, and the number of the fault that it names.
+
+    ``expected``: what they should have done; empty: what is expected of every message.
+    """
 
     text: str
     nodes: tuple[str, ...]
     fault: int | None
+    expected: str = ""
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,14 +136,18 @@ def _giver(told: Told, context: Context) -> Giver | None:
     return Giver(it.again_node, context.timeline.reign_of(it.again_node, it.again_ns, told.subject))
 
 
-def _again(told: Told, context: Context) -> str:
-    """A sentence about who gave the offset to another message, or what is at it; empty if nothing is."""
+def _again(told: Told, context: Context, known: Reign | None = None) -> str:
+    """A sentence about who gave the offset to another message, or what is at it; empty if nothing is.
+
+    ``known``: a reign that the sentence told already.
+    """
     it, giver = told.it, _giver(told, context)
     if not it.again:
         return ""
     if giver is None:
         return f"; its offset holds {it.again}"
-    who = f"{giver.node}, {_since(giver.reign, context)}," if giver.reign is not None else giver.node
+    new = giver.reign is not None and giver.reign != known
+    who = f"{giver.node}, {_since(giver.reign, context)}," if giver.reign is not None and new else giver.node
     return f". {who} {_gave(told)}"
 
 
@@ -194,8 +210,8 @@ def _missed(told: Told, context: Context) -> Clause | None:
     return Clause(text, (node,), blame.fault.id if blame is not None else None)
 
 
-def _acknowledged(told: Told, context: Context) -> Clause:
-    """Who acknowledged, in which epoch, under which fault, and whether another one led already."""
+def _acknowledged(told: Told, context: Context, known: Reign | None = None) -> Clause:
+    """Who acknowledged, in which epoch, under which fault, and whether another one led already; see ``_again``."""
     it = told.it
     blame = find_blame(context, it.node, told.first_ack_ns, told.last_ack_ns, later=True)
     if it.cut:
@@ -208,12 +224,12 @@ def _acknowledged(told: Told, context: Context) -> Clause:
     other, giver = _leader_meanwhile(told, context), _giver(told, context)
     if it.cut or other is None:
         had = "" if it.cut else "had "
-        did = f"{had}acknowledged {_acked(told, context, until=bool(it.cut))}{then}{_again(told, context)}"
+        did = f"{had}acknowledged {_acked(told, context, until=bool(it.cut))}{then}{_again(told, context, known)}"
     else:
         again = f"; {other.node} {_gave(told)}" if giver == Giver(other.node, other) else ""
         did = (
             f"acknowledged {_acked(told, context, until=True)}{then}, although {other.node} was"
-            f" {_since(other, context)}{again or _again(told, context)}"
+            f" {_since(other, context)}{again or _again(told, context, known)}"
         )
     return Clause(f"{who} {did}", (it.node,), fault)
 
@@ -224,15 +240,37 @@ def _contradicted(told: Told, context: Context) -> Clause | None:
     found = contradiction(context, told.subject, until_ns)
     if found is None:
         return None
-    then = _acknowledged(told, context)
-    return Clause(f"{found.words(context)}. {then.text}", found.suspects(context), then.fault)
+    then, blame = _acknowledged(told, context), found.blame(context)
+    fault = blame.fault.id if blame is not None else None
+    return Clause(f"{found.words(context)}. {then.text}", found.suspects(context), fault, CONTRADICTED)
+
+
+def _elected(told: Told, context: Context) -> Clause | None:
+    """A later leader from outside of the set that was named last, and who acknowledged; None if none is known.
+
+    It came after the acknowledgement, and until the message was missed. A node that had the message when it led, and
+    lost it then, is to be looked at itself.
+    """
+    it = told.it
+    own, giver = context.timeline.reign_of(it.node, it.acked_ns, told.subject), _giver(told, context)
+    until_ns = max(it.without_ns, it.again_ns) or NEVER_NS
+    found = first_outsider(context, told.subject, own.epoch, until_ns) if own is not None else None
+    if found is None or found.reign.first_ns <= told.last_ack_ns:
+        return None
+    if giver is not None and giver.reign is not None and giver.reign.epoch < found.reign.epoch:
+        return None
+    if it.shown_ns.get(found.reign.node, 0) >= found.reign.first_ns:
+        return None
+    then, blame = _acknowledged(told, context, known=found.reign), found.blame(context)
+    fault = blame.fault.id if blame is not None else None
+    return Clause(f"{found.words(context)}. {then.text}", found.suspects(context), fault, ELECTED)
 
 
 def _clause(told: Told, context: Context) -> Clause:
     """Who is to be looked at, who acknowledged, and who gave the offset again."""
     went_on = told.it.cut or _leader_meanwhile(told, context) is not None
     missed = None if went_on else _missed(told, context)
-    return _contradicted(told, context) or missed or _acknowledged(told, context)
+    return _contradicted(told, context) or _elected(told, context) or missed or _acknowledged(told, context)
 
 
 def first_told(clusters: Sequence[Cluster], context: Context) -> Example:
@@ -249,8 +287,8 @@ def loss_sentence(clusters: Sequence[Cluster], count: int, context: Context) -> 
         context: for faults and leaders.
     """
     told = _told(clusters, context)
-    text, nodes, fault = _clause(told, context)
+    text, nodes, fault, expected = _clause(told, context)
     where = f" of queue {told.it.key}" if context.run.keys > 1 else ""
     at = f" at offset {told.it.offset}" if told.it.offset >= 0 else ""
     verb = "message was lost," if count == 1 else "messages were lost, for example"
-    return Telling(f"{count} acknowledged {verb} {told.it.value}{at}{where}: {text}.", nodes, fault)
+    return Telling(f"{count} acknowledged {verb} {told.it.value}{at}{where}: {text}.", nodes, fault, expected)

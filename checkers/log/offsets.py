@@ -1,7 +1,7 @@
 """One offset, one value (SEMANTICS 5), acknowledged offsets and read ones alike."""
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -31,17 +31,22 @@ from checkers.anomalies.findings import (
 from checkers.anomalies.findings_check import FindingsCheck
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import distinct
+from checkers.history.log import Log
+
+COMMITTED: Final = "a read returns a message only once it is committed, so that it is still there later"
+"""What should have happened where a node returned what was not committed."""
 
 
 class _Holder(NamedTuple):
     """A value at an offset: the operation that shows it, how it does in words, and who answered it.
 
-    ``unconfirmed``: it was sent, never acknowledged, and read.
+    ``at``: when that was. ``unconfirmed``: it was sent, never acknowledged, and read.
     """
 
     op: int
     vid: int
     said: str
+    at: str
     who: Actor
     unconfirmed: bool
 
@@ -53,14 +58,21 @@ def _holder(shard: QueueShard, context: Context, vid: int, offset: int) -> _Hold
     acked = send >= 0 and bool(log.type[send] == Type.OK)
     if acked and log.offset[send] == offset:
         said = f"{log.value(vid)} (acknowledged at {time_of(shard, context, send)} by"
-        return _Holder(send, vid, said, actor_of(shard, context, send, leads=True), unconfirmed=False)
+        return _Holder(
+            send,
+            vid,
+            said,
+            time_of(shard, context, send),
+            actor_of(shard, context, send, leads=True),
+            unconfirmed=False,
+        )
     reads = log.row_op[(log.row_vid == vid) & (log.row_offset == offset)]
     op = int(reads[np.argmin(log.complete[reads])])
     unconfirmed = not acked and send >= 0
     said = (
         f"{log.value(vid)} ({'never acknowledged, ' if unconfirmed else ''}read at {time_of(shard, context, op)} from"
     )
-    return _Holder(op, vid, said, actor_of(shard, context, op), unconfirmed)
+    return _Holder(op, vid, said, time_of(shard, context, op), actor_of(shard, context, op), unconfirmed)
 
 
 def _showed_too_early(shard: QueueShard, context: Context, first: _Holder) -> Actor | None:
@@ -80,6 +92,33 @@ def _showed_too_early(shard: QueueShard, context: Context, first: _Holder) -> Ac
         return None
     since = seconds_text(context, newer.first_ns)
     return who._replace(words=f"{who.words}, although {newer.node} was {reign_words(newer, context)} from {since}")
+
+
+def _given_twice(shard: QueueShard, holders: Sequence[_Holder], offset: int) -> str:
+    """The sentence about an offset that two messages hold; whoever gave it last is told with the fault."""
+    given = [f"{one.said} {one.who.plain})" for one in holders[:-1]]
+    last = holders[-1]
+    return f"offset {offset} of queue {shard.key} was given to {join_names([*given, f'{last.said} {last.who.words})'])}"
+
+
+def _is_gone(log: Log, vid: int, offset: int) -> bool:
+    """Whether the last read of an offset does not return a message there, and none ever showed it elsewhere."""
+    reads = log.passing(log.ok_reads, offset)
+    if not len(reads) or (log.pairs[1] == vid).sum() != 1:
+        return False
+    last = int(reads[np.argmax(log.complete[reads])])
+    return not (log.row_vid[log.rows_of(last)] == vid).any()
+
+
+def _dirty_read(shard: QueueShard, early: Actor, shown: _Holder, others: Sequence[_Holder], offset: int) -> str:
+    """The sentence about a node that returned a message which was not committed, and about what is there now."""
+    value = shard.log.value(shown.vid)
+    gone = " and was not there later" if _is_gone(shard.log, shown.vid, offset) else ""
+    given = join_names([f"{one.said} {one.who.plain})" for one in others])
+    return (
+        f"{early.subject} returned {value} to a reader at {shown.at}, at offset {offset} of queue {shard.key}; it was "
+        f"never acknowledged{gone}: the offset was given to {given}"
+    )
 
 
 class OffsetsKernel(FindingsCheck):
@@ -103,16 +142,16 @@ class OffsetsKernel(FindingsCheck):
                 holders = [_holder(shard, context, int(vid), offset) for vid in vids[offsets == offset]]
                 holders.sort(key=lambda one: int(log.complete[one.op]))
                 early = _showed_too_early(shard, context, holders[0])
-                guilty = holders[-1] if early is None else holders[0]._replace(who=early)
-                given = [
-                    f"{guilty.said} {guilty.who.words})" if one.vid == guilty.vid else f"{one.said} {one.who.plain})"
-                    for one in holders
-                ]
-                yield guilty.who.example(
-                    f"offset {offset} of queue {shard.key} was given to {join_names(given)}",
+                if early is None:
+                    told, guilty = _given_twice(shard, holders, offset), holders[-1]
+                else:
+                    told, guilty = _dirty_read(shard, early, holders[0], holders[1:], offset), holders[0]
+                yield (early or guilty.who).example(
+                    told,
                     key=shard.key,
                     offset=offset,
                     value=log.value(guilty.vid),
+                    expected="" if early is None else COMMITTED,
                     ops=tuple(describe_operation(shard, context, one.op, around=offset) for one in holders[:4]),
                 )
 

@@ -82,6 +82,7 @@ class OrderKernel(FindingsCheck):
         "nonmonotonic-send", "int-nonmonotonic-poll", "nonmonotonic-poll", "int-poll-skip", "poll-skip"
     )
     noun = "operation"
+    counted = "sends and ok reads"
     clean = "offsets ascend, nothing is passed over"
 
     def examine(self, shard: QueueShard, context: Context) -> Findings:

@@ -251,13 +251,15 @@ class RtoKernel(OfEachKey):
         budget_s, budgeted = context.run.rto_budget_s, words_of(context.run).budgeted
         worst: Rto | None = None
         over: list[Example] = []
+        counted: set[tuple[str, int | None]] = set()
         coarse = False
         for fault, _, _ in _windows(context):
             own = [one for one in self.of_fault(summary, fault.id, context) if one.key < 0 and one.f in budgeted]
             for one in own:
                 worst = one if worst is None else longer_of(worst, one)
                 coarse |= budget_s is not None and one.resolution_s > budget_s
-            late = [one for one in own if _over(one, budget_s)]
+            late = [one for one in own if _over(one, budget_s) and (one.f, one.start_ns) not in counted]
+            counted |= {(one.f, one.start_ns) for one in late}  # an outage of several faults is one
             if late and context.whole:
                 over.append(_over_example(context, fault, late, summary))
         found = "no outage"
@@ -278,7 +280,7 @@ class RtoKernel(OfEachKey):
             name=self.name,
             valid=valid,
             found=found,
-            examined=count_of(summary.operations, "operation"),
+            examined=count_of(summary.operations, "timed operation"),
             anomalies=anomalies,
             reason=reason,
         )

@@ -2,7 +2,12 @@
 const STEPS = [.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200]; /* seconds between ticks */
 const canvas = el('canvas'), g = canvas.getContext('2d');
 canvas.setAttribute('aria-hidden', 'true');
-function text(s, x, y, align = 'left', colour = 'mute') { g.fillStyle = css(colour); g.textAlign = align; g.fillText(s, x, y); }
+let taken = []; /* the boxes of all words that are drawn */
+function text(s, x, y, align = 'left', colour = 'mute') {
+  const w = s ? g.measureText(s).width : 0, left = align === 'right' ? x - w : align === 'center' ? x - w / 2 : x;
+  if (!w || !takesRoom(taken, [left, y - 9, left + w, y + 2])) return;
+  g.fillStyle = css(colour); g.textAlign = align; g.fillText(s, x, y);
+}
 function fitted(s, room) { if (g.measureText(s).width <= room) return s; return ''; }
 function clip(p, draw) { g.save(); g.beginPath(); g.rect(gutter, p.y, plotWidth(), p.h); g.clip(); draw(); g.restore(); }
 function rule(y) { g.strokeStyle = css('line'); g.lineWidth = 1; g.beginPath(); g.moveTo(gutter, Math.round(y) + .5); g.lineTo(gutter + plotWidth(), Math.round(y) + .5); g.stroke(); }
@@ -46,7 +51,7 @@ function layout() {
   g.setTransform(dpr, 0, 0, dpr, 0, 0);
 }
 function draw() {
-  queued = false; colours = {}; layout();
+  queued = false; colours = {}; taken = []; layout();
   g.clearRect(0, 0, width, height); g.font = FONT; g.textBaseline = 'alphabetic';
   const bottom = panels.at(-1).y;
   g.save(); g.beginPath(); g.rect(gutter, 0, plotWidth(), bottom); g.clip();
@@ -60,6 +65,7 @@ function draw() {
   }
   hover(); ring();
   box.dataset.panels = JSON.stringify(panels.map(p => [p.label, p.y, p.h_]));
+  box.dataset.labels = JSON.stringify(taken);
   box.dataset.from = from; box.dataset.to = to; box.dataset.width = width; box.dataset.drawn = 1 + (+box.dataset.drawn || 0);
 }
 function redraw() { if (!queued) { queued = true; requestAnimationFrame(draw); } }

@@ -67,7 +67,7 @@ if (loglist) {
 }
 
 /* ---- the rest of the page ---- */
-document.querySelectorAll('.q').forEach(a => a.addEventListener('click', () => { document.querySelector(a.hash).closest('details').open = true; }));
+document.querySelectorAll('.q, .term').forEach(a => a.addEventListener('click', () => { document.querySelector(a.hash).closest('details').open = true; }));
 document.querySelectorAll('.jump').forEach(b => b.addEventListener('click', () => {
   if (b.dataset.mark) go(+b.dataset.mark);
   else { const a = +b.dataset.from, z = +b.dataset.to, margin = Math.max((z - a) * .25, .02); picked = aimed = -1; zoom(a - margin, z + margin); }

@@ -55,7 +55,7 @@ const rolePanel = { label: 'role', h: () => D.strips.length * ROW + 6,
     const down = hatch(css('fail'));
     D.strips.forEach((strip, row) => {
       const y = p.y + 4 + row * ROW;
-      text(strip.name, gutter - 10, y + 10, 'right', strip.node ? 'fg' : 'mute');
+      text(shortened(strip.name, gutter - 10 - (narrow || row ? 0 : wordsWidth(this.label) + 6), wordsWidth), gutter - 10, y + 10, 'right', strip.node ? 'fg' : 'mute');
       clip(p, () => {
         for (const [a, b, tone, label] of strip.intervals) {
           const x0 = X(a), x1 = X(b); if (x1 < gutter || x0 > gutter + plotWidth()) continue;
@@ -91,8 +91,8 @@ function shade(p, kinds) {
 }
 const latencyPanel = { label: 'latency', h: () => 204,
   draw(p) {
-    for (let v = 10 ** Math.ceil(Math.log10(lo)); v <= hi; v *= 10) { rule(latencyY(p, v)); text(v >= 1000 ? v / 1000 + ' s' : v >= 1 ? v + ' ms' : v * 1000 + ' µs', gutter - 10, latencyY(p, v) + 4, 'right'); }
     if (silent) { rule(p.y + 18); text(gutter > 100 ? 'no answer' : 'none', gutter - 10, p.y + 13, 'right'); }
+    for (let v = 10 ** Math.ceil(Math.log10(lo)); v <= hi; v *= 10) { rule(latencyY(p, v)); text(v >= 1000 ? v / 1000 + ' s' : v >= 1 ? v + ' ms' : v * 1000 + ' µs', gutter - 10, latencyY(p, v) + 4, 'right'); }
     const a = Math.max(0, first(from) - 1), b = Math.min(N, first(to) + 1);
     clip(p, () => {
       const shades = shaded(), one = D.step / (to - from) * plotWidth() > 8; /* where a step is wide, operations are drawn on its shades */
@@ -161,8 +161,8 @@ const nodePanel = { label: 'answers/s', narrow: 'answers a second by node', h: (
 const lagPanel = { label: 'offset lag', narrow: 'offset lag: messages behind the leader', h: () => 92 + 16 * keyRows(lagNames),
   draw(p) {
     const room = p.h - 16 - 16 * keyRows(lagNames), scale = room / (lagMost + lagAhead), zero = p.y + 8 + lagMost * scale, Y = v => zero - v * scale;
-    rule(zero); text('0', gutter - 10, zero + 4, 'right'); text('+' + onAxis(lagMost), gutter - 10, Y(lagMost) + 8, 'right');
-    if (lagAhead * scale > 14) text('\u2212' + onAxis(lagAhead), gutter - 10, Y(-lagAhead) + 4, 'right');
+    const said = ['+' + onAxis(lagMost), '0', ...(lagAhead ? ['\u2212' + onAxis(lagAhead)] : [])], at = stacked([Y(lagMost) + 8, zero + 4, Y(-lagAhead) + 4].slice(0, said.length), 12, p.y + p.h - 16 * keyRows(lagNames) - 2);
+    rule(zero); said.forEach((words_, i) => text(words_, gutter - 10, at[i], 'right'));
     clip(p, () => lagNames.forEach((n, i) => line(D.lag[n].map(([t, v]) => [X(t), v == null ? null : Y(v)]), HUES[i % 6], DASHES[i % 6])));
     key(lagNames, p, (i, x, y) => line([[x, y], [x + 20, y]], HUES[i % 6], DASHES[i % 6], 2));
   },

@@ -32,9 +32,10 @@ from reports.page.findings import (
 from reports.page.latency_points import Packed, dots_of, not_ok_words, packed
 from reports.page.logs import BESIDE_S, logs_of
 from reports.page.marks import Mark, Shown, marks_of
-from reports.page.model import HeadsOfTables, ReportData
+from reports.page.model import AnomalyView, CheckRow, Clue, HeadsOfTables, ReportData
 from reports.page.panels import Band, Strip, asked_every_s, charts, folded
 from reports.page.space_time import scene_of
+from reports.page.terms_explained import terms_in
 from reports.terms import terms_of
 
 
@@ -53,7 +54,7 @@ def report_data(parts: Parts) -> ReportData:
     logs = logs_of(parts.logs, run, parts.events, near, (-BESIDE_S, drawn.end), whole=happened)
     points = packed(sample, [mark.dot for mark in marks if mark.dot is not None], len(run.nodes), logs.rows)
     rows = fault_rows(parts, faults, origin_ns)
-    made = recovery(parts, faults, rows)
+    made = recovery(parts, faults, rows, origin_ns)
     found = (
         anomaly_views(
             results,
@@ -71,19 +72,22 @@ def report_data(parts: Parts) -> ReportData:
     )
     stamp = stamp_of(results, broke=run.error is not None or run.status == "crashed")
     heading = heading_of(parts)
+    clue, checks = clue_of(results, drawn.faults, terms.key), check_rows(results, _two_leaders(run, drawn.strips))
+    sentence = results.sentence if results is not None else _unjudged(parts)
     return ReportData(
         title=f"{stamp.word} · {heading}",
         heading=heading,
         stamp=stamp,
         chips=("interrupted",) if run.interrupted or (results is not None and results.interrupted) else (),
-        sentence=results.sentence if results is not None else _unjudged(parts),
-        clue=clue_of(results, drawn.faults, terms.key),
+        sentence=sentence,
+        clue=clue,
+        words=_words_of(sentence, clue, checks, found),
         why=why_unknown(results),
         facts=facts_of(parts),
         commands=commands_of(parts),
         notices=notices_of(parts),
         thresholds=threshold_rows(results),
-        checks=check_rows(results, _two_leaders(run, drawn.strips)),
+        checks=checks,
         declined=tuple(results.declined.items()) if results is not None else (),
         engine_note=results.engine_note if results is not None else "",
         charts=drawn,
@@ -110,6 +114,18 @@ def report_data(parts: Parts) -> ReportData:
         files=tuple((path, words.size(size)) for path, size in parts.files),
         file_count=parts.file_count,
     )
+
+
+def _words_of(
+    sentence: str, clue: Clue | None, checks: Sequence[CheckRow], found: Sequence[AnomalyView]
+) -> tuple[tuple[str, str, str], ...]:
+    """The terms that the page explains: those of its sentences and of what its examples list."""
+    texts = [sentence, *(text for check in checks for text in (check.found, check.reason))]
+    texts += [value for _, value in clue.facts] if clue is not None else []
+    for example in (one for view in found for part in (view, *view.parts) for one in part.examples):
+        steps = example.trace.steps if example.trace is not None else ()
+        texts += [example.sentence, *(step.words for step in steps)]
+    return tuple((term.anchor, term.name, term.meaning) for term in terms_in(texts))
 
 
 def _shown(
@@ -183,7 +199,7 @@ def facts_of(parts: Parts) -> tuple[str, ...]:
         f"seed {run.seed}",
         f"{words.given(run.time_limit_s)} of load",
         " · ".join(load),
-        "" if operations is None else words.plural(operations, "operation"),
+        "" if operations is None else f"{words.plural(operations, 'operation')} of the load",
         run.backend,
         f"engine {results.engine}" if results is not None else "",
         f"chaos {run.chaos_version}",

@@ -42,7 +42,8 @@ FAULTS: Final[Columns] = (
         (
             "The longest outage of the kind of operation that is named under it, a change if there are any: it began "
             "with three in a row that were not ok and ended with three that were. Outages of other kinds are listed "
-            "below the fault. No finer than its resolution (±)."
+            "below the fault. No finer than its resolution (±). An outage belongs to every fault in whose time it "
+            "was, and their rows say that it is one."
         ),
     ),
     (

@@ -46,6 +46,8 @@ def outcome_counts(series: Series | None, results: Results | None) -> Table:
             tried = sum(totals) - totals[outcomes.index(REFUSED_WORD)]
             share = f"{100 * totals[0] / tried:.2f} %" if tried else "—"
             rows.append((f, *(words.count(n) for n in totals), share))
+        every = [sum(sum(by_type.get(word, [])) for by_type in series.rate.values()) for word in outcomes]
+        rows.append((f"all {words.count(sum(every))}", *(words.count(n) for n in every), ""))
         return Table(
             title="operations",
             columns=tuple(name for name, _ in columns.OPERATIONS),

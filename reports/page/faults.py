@@ -3,7 +3,8 @@
 Pure. Does not measure: outages and losses come from ``results.json``.
 """
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from statistics import median
 
 from msgspec.structs import replace
@@ -19,8 +20,11 @@ from reports.folder import Parts
 from reports.page.availability import steady_line, steady_words
 from reports.page.model import FaultRow, Recovery, RtoCell
 from reports.page.op_words import SENT
+from reports.page.shared_outages import Shared, shared_outages
 from reports.page.spread import SpreadRow, scale_of, spread_of, spread_row
 from reports.terms import terms_of
+
+_NAMED = re.compile(r"\bfault (\d+)\b")
 
 FAILOVERS = 8
 """Changes of leadership that are named."""
@@ -60,6 +64,7 @@ def _whose(worst: Rto, rtos: Sequence[Rto], changes: Collection[str]) -> str:
 def fault_rows(parts: Parts, faults: Sequence[FaultResult], origin_ns: int) -> tuple[FaultRow, ...]:
     """Faults as they were done, then those planned and never reached."""
     budget, changes = parts.run.rto_budget_s, terms_of(parts.run).changes
+    shared = shared_outages(faults, origin_ns)
     rows = []
     for fault in faults:
         worst = worst_rto(fault.rto, changes)
@@ -86,6 +91,7 @@ def fault_rows(parts: Parts, faults: Sequence[FaultResult], origin_ns: int) -> t
                 lost=fault.lost,
                 lost_span="" if fault.rpo_span_s is None else f"over {words.seconds(fault.rpo_span_s)}",
                 steady=steady_words(fault.steady),
+                shared=shared[fault.id, worst.f].brief(fault.id) if worst and (fault.id, worst.f) in shared else "",
             )
         )
     done = {fault.id for fault in faults}
@@ -114,17 +120,30 @@ def fault_rows(parts: Parts, faults: Sequence[FaultResult], origin_ns: int) -> t
                     steady="—",
                 )
             )
-    return _folded(rows)
+    named = named_faults(parts.results) if parts.results is not None else set()
+    return _folded(rows, named, shared)
 
 
-def _folded(rows: Sequence[FaultRow]) -> tuple[FaultRow, ...]:
-    """Of many faults all but those that say most are folded: unproven, costly, with the longest outages."""
+def named_faults(results: Results) -> set[int]:
+    """The numbers of the faults that the first sentence names, or that it blames."""
+    blamed = results.headline.fault if results.headline is not None else None
+    return {int(number) for number in _NAMED.findall(results.sentence)} | ({blamed} if blamed is not None else set())
+
+
+def _folded(
+    rows: Sequence[FaultRow], named: Collection[int], shared: Mapping[tuple[int, str], Shared]
+) -> tuple[FaultRow, ...]:
+    """Of many faults all but those that say most are folded: unproven, costly, with the longest outages.
+
+    What the first sentence names is shown, and so is the row that another one refers to for its outage.
+    """
 
     def weight(row: FaultRow) -> tuple[bool, bool, int, bool, int]:
         unsure = row.state == "unproven" or row.heal not in ("healed", "")
         return unsure, row.rto_tone == "bad", row.lost, row.rto not in ("none", "—"), row.errors
 
-    shown = {row.id for row in sorted(rows, key=weight, reverse=True)[:FAULTS]}
+    shown = {row.id for row in sorted(rows, key=weight, reverse=True)[:FAULTS]} | set(named)
+    shown |= {outage.first for (number, _), outage in shared.items() if number in shown}
     return tuple(rows if len(rows) <= FAULTS else (replace(row, folded=row.id not in shown) for row in rows))
 
 
@@ -176,16 +195,20 @@ def rpo_lines(results: Results, faults: Sequence[FaultResult]) -> list[str]:
     return [f"RPO: {words.plural(lost, 'acknowledged message')} lost" + (f", of these {where}" if where else "")]
 
 
-def recovery(parts: Parts, faults: Sequence[FaultResult], rows: Sequence[FaultRow]) -> Recovery:
+def recovery(parts: Parts, faults: Sequence[FaultResult], rows: Sequence[FaultRow], origin_ns: int) -> Recovery:
     """RTO and RPO of the whole run, and per fault and kind of operation."""
     budget, terms = parts.run.rto_budget_s, terms_of(parts.run)
     finite = [rto.seconds for fault in faults for rto in fault.rto if rto.seconds is not None and rto.recovered]
     scale = max([1.0, *finite, *([budget] if budget else [])]) * 1.05
     by_id = {row.id: row for row in rows}
+    shared = shared_outages(faults, origin_ns)
     table = []
     for fault in faults:
         cells = [
-            _rto_cell(f, [rto for rto in fault.rto if rto.f == f], scale, budget, terms.key)
+            replace(
+                _rto_cell(f, [rto for rto in fault.rto if rto.f == f], scale, budget, terms.key),
+                shared=shared[fault.id, f].words(fault.id) if (fault.id, f) in shared else "",
+            )
             for f in dict.fromkeys(rto.f for rto in fault.rto)
         ]
         if any(cell.tone != "none" for cell in cells):
@@ -276,6 +299,9 @@ def _rto_words(f: str, faults: Sequence[FaultResult], budget: float | None) -> s
         many = len(ended) > 1
         middle = f", median {words.seconds(median(ended.values()))}" if many else ""
         said.append(f"{'worst ' if many else ''}{words.seconds(ended[at])} (fault {at}){middle}")
+    begun = [(known[number].key, known[number].start_ns) for number in (*never, *ended)]
+    if len(set(begun)) < len(begun) and all(start_ns is not None for _, start_ns in begun):
+        said.append(f"{words.plural(len(set(begun)), 'outage')} of {words.plural(len(begun), 'fault')}")
     quiet = len(known) - len(never) - len(ended)
     if quiet:
         said.append(f"{words.plural(quiet, 'fault')} without an outage")

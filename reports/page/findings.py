@@ -210,6 +210,7 @@ def facts_of(
         ("fault", fault),
         ("record", record),
         ("promise", promise),
+        ("should be", example.expected),
     )
     return tuple((name, value) for name, value in named if value)
 

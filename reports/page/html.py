@@ -18,6 +18,7 @@ from reports.page.build import report_data
 from reports.page.latency_points import LATENCY_FLOOR_MS, LATENCY_STEPS, TICKS_A_SECOND
 from reports.page.model import ReportData
 from reports.page.ring import BOX
+from reports.page.terms_explained import linked
 from reports.page.trace import WIDTH
 from reports.reporter import PAGE
 
@@ -30,7 +31,8 @@ _ASSETS: Final = Path(__file__).parents[1] / "assets"
 _LONG_NUMBERS: Final = re.compile(r"(?<![\w.])\d{5,}(?![\w.])")
 _BEHIND_SIGNS: Final = re.compile(r"(?<=[,:;=|/&}\])])(?=\S)")
 SCRIPT: Final = tuple(
-    f"report-{part}.js" for part in ("data", "draw", "panels", "cursor", "space-time", "explore", "filter", "page")
+    f"report-{part}.js"
+    for part in ("data", "labels", "draw", "panels", "cursor", "space-time", "explore", "filter", "page")
 )
 """The parts of the page's script, in the order in which they run; they share one scope."""
 
@@ -126,4 +128,5 @@ def _environment() -> "Environment":
     environment.filters["spaced"] = spaced
     environment.filters["marked"] = marked
     environment.filters["breakable"] = breakable
+    environment.filters["termed"] = linked
     return environment

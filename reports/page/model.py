@@ -66,7 +66,7 @@ class FaultRow(msgspec.Struct, frozen=True, kw_only=True):
 
     ``state``: proven, unproven, skipped, not reached. ``heal``: healed, not healed, healing not recorded, or empty
     where nothing was done. ``rto_of``: the kinds of operation that ``rto`` is of. ``folded``: left out until somebody
-    asks for all of them.
+    asks for all of them. ``shared``: see ``RtoCell``, of the outage that ``rto`` is the length of.
     """
 
     id: int
@@ -88,10 +88,14 @@ class FaultRow(msgspec.Struct, frozen=True, kw_only=True):
     lost_span: str
     steady: str
     folded: bool = False
+    shared: str = ""
 
 
 class RtoCell(msgspec.Struct, frozen=True, kw_only=True):
-    """Recovery of one kind of operation from one fault, in words; ``share`` of the scale for its bar."""
+    """Recovery of one kind of operation from one fault, in words; ``share`` of the scale for its bar.
+
+    ``shared``: that the outage belongs to other faults as well, and when it was; empty if it belongs to this one alone.
+    """
 
     f: str
     all_queues: str
@@ -101,6 +105,7 @@ class RtoCell(msgspec.Struct, frozen=True, kw_only=True):
     share: float
     tone: str
     lagged: bool
+    shared: str = ""
 
 
 class Recovery(msgspec.Struct, frozen=True, kw_only=True):
@@ -212,7 +217,8 @@ class ReportData(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that is said of a run.
 
     ``shown``: how many operations the sample holds; ``not_ok``: how many of them were neither ok nor refused by design,
-    and whether that is all of those. ``observed``: whose word roles are and how precise; empty if nobody was asked.
+    and whether that is all of those. ``words``: of what is explained, where on the page, its name and its meaning.
+    ``observed``: whose word roles are and how precise; empty if nobody was asked.
     """
 
     title: str
@@ -221,6 +227,7 @@ class ReportData(msgspec.Struct, frozen=True, kw_only=True):
     chips: tuple[str, ...]
     sentence: str
     clue: Clue | None
+    words: tuple[tuple[str, str, str], ...]
     why: tuple[tuple[str, str], ...]
     facts: tuple[str, ...]
     commands: tuple[tuple[str, str], ...]

@@ -79,7 +79,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     """One line of the same in words: an operation, with its outcome as ``tone``, or a moment.
 
     ``took``: whose it was and how long it took; of a change of leader, whose word it is. ``number``: its place among
-    the operations, from 1; 0 of a moment.
+    the operations, from 1; 0 of a moment. ``end``: when it ended; None of a moment, and where there was no answer.
     """
 
     at: float
@@ -88,6 +88,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     words: str
     took: str = ""
     number: int = 0
+    end: float | None = None
 
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True):
@@ -246,8 +247,11 @@ def _steps(
             tone=str(op.get("type", "info")),
             guilty=guilty,
             words=op_words(op, example.offset, example.value),
-            took=", ".join(filter(None, (_who(op), "" if end is None else f"took {words.seconds(end - start)}"))),
+            took=", ".join(
+                filter(None, (_who(op), "no answer" if end is None else f"took {words.seconds(end - start)}"))
+            ),
             number=number,
+            end=None if end is None else round(end, 4),
         )
         for number, (op, (start, end), guilty) in enumerate(sorted(drawn, key=lambda row: row[1][0]), 1)
     ]

@@ -108,10 +108,13 @@ def test_the_clean_series_has_every_workload_that_minimq_can_do_and_clusters_tha
     ],
 )
 @pytest.mark.parametrize("before", ["", "1001.735 "])
-def test_a_sentence_that_names_another_node_fault_or_message_is_caught(module, sentence, wrong, before, tmp_path):
+@pytest.mark.parametrize("acted", ["planted bug acted", "bent"])
+def test_a_sentence_that_names_another_node_fault_or_message_is_caught(
+    module, sentence, wrong, acted, before, tmp_path
+):
     log = tmp_path / "nodes" / "b2" / "logs" / "stdout.log"
     log.parent.mkdir(parents=True)
-    log.write_text(f"{before}ready\n{before}bent " + '{"bug": "truncate-acked", "node": "b2", "queue": 1}\n')
+    log.write_text(f"{before}ready\n{before}{acted} " + '{"bug": "truncate-acked", "node": "b2", "queue": 1}\n')
     (tmp_path / "run.json").write_text(json.dumps({"nodes": [{"name": "b1"}, {"name": "b2"}]}))
     lost = {"count": 1, "allowed": False, "examples": [{"value": "4:7"}]}
     faults = [{"id": 1, "name": "leader-kill", "inject_ns": 5}, {"id": 2, "name": "leader-kill", "inject_ns": None}]

@@ -6,8 +6,8 @@ messages; it does not go on when the disk or the core has failed, because a node
 than one that is gone.
 
 Standard output: a line that begins with ``ready`` once the node listens; then a line for each change of its role,
-stamped with CLOCK_MONOTONIC in seconds; and ``bent`` with a JSON object for each deviation that a bug made. Exit
-codes: 0 after SIGTERM or SIGINT, 1 after a failure, 2 for a configuration that cannot be.
+stamped with CLOCK_MONOTONIC in seconds; and ``planted bug acted`` with a JSON object for each deviation that a
+bug made. Exit codes: 0 after SIGTERM or SIGINT, 1 after a failure, 2 for a configuration that cannot be.
 """
 
 import asyncio
@@ -192,7 +192,7 @@ class Node:
             self._say(now)
         notes = self._take_notes()
         if notes:
-            print("\n".join(f"bent {note}" for note in notes), flush=True)
+            print("\n".join(f"planted bug acted {note}" for note in notes), flush=True)
 
     def _say(self, what: str) -> None:
         print(f"{time.monotonic():.3f} {self._config.name} {what}", flush=True)

@@ -59,7 +59,7 @@ class CoreNode:
             acts[type(effect)](effect)
         if self.config.bug is not None:
             for note in switches.take_notes():
-                self._around.say(f"bent {note}")
+                self._around.say(f"planted bug acted {note}")
 
     def start(self, now_ms: int) -> None:
         """See ``SimulatedNode``."""

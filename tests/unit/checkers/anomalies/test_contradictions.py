@@ -37,7 +37,9 @@ def found(tmp_path, name, targets):
     context = Context(run=run, streams=(), timeline=timeline_of(events, run))
     heard = contradiction(context, "brokers", context.timeline.end_ns)
     assert heard is not None
-    return heard.suspects(context), heard.words(context)
+    blame = heard.blame(context)
+    assert blame is not None
+    return heard.suspects(context), heard.words(context), blame.fault.id
 
 
 SAID = "c3{} said at 4.0 s that SyncStateSet 2 of brokers was b2 and b3 and c1 said at 5.0 s"
@@ -55,6 +57,7 @@ CUT = ", cut off from most controllers by fault 1 (random-partition) at 3.0 s,"
     ids=["on its side", "on the other side", "of a broker", "in one direction"],
 )
 def test_a_controller_that_was_cut_off_from_most_is_to_be_looked_at(tmp_path, name, targets, nodes, aside):
-    suspects, words = found(tmp_path, name, targets)
+    suspects, words, fault = found(tmp_path, name, targets)
     assert suspects == nodes
     assert SAID.format(aside) in words
+    assert f"fault {fault} ({name}" in words

@@ -221,6 +221,9 @@ def test_operations_by_kind_and_outcome(reports_by_kind: dict[str, ReportData]) 
     assert (sends[4], unsent) == (words.count(refused), "0")
     rest = [sum(series.rate["send"][word]) for word in ("ok", "fail", "info")]
     assert sends[6] == f"{100 * rest[0] / sum(rest):.2f} %", "what was refused by design was not tried in earnest"
+    *_, every = table.rows
+    counted = sum(sum(steps) for by_type in series.rate.values() for steps in by_type.values())
+    assert every[0] == f"all {words.count(counted)}"
     assert reports_by_kind["empty"].counts.rows == ()
 
 

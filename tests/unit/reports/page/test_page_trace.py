@@ -161,6 +161,16 @@ def test_a_read_with_a_row_for_each_offset_is_one_operation() -> None:
     assert [op["records"] for op in found.ops[1:]] == [row["records"] for row in rows], "the example is as it was"
 
 
+def test_the_list_says_when_each_operation_began_and_ended() -> None:
+    endless = {**send(3, 1.2, 1.3), "type": "info", "complete_s": None}
+    picture = trace.trace(example(send(1, 1.0, 1.5, offset=4), endless), [], [])
+    assert picture is not None
+    assert [(step.at, step.end, step.took) for step in picture.steps] == [
+        (1.0, 1.5, "process 1, took 500 ms"),
+        (1.2, None, "process 3, no answer"),
+    ]
+
+
 @pytest.mark.parametrize(("records", "guilty"), [(["7=1:1", "8=1:2"], True), (["6=1:0"], False), (["=1:1"], False)])
 def test_a_read_that_ended_badly_is_guilty_of_what_it_returned(records: list[str], guilty: bool) -> None:
     read = {**send(2, 2.0, 2.1), "f": "read", "type": "fail", "value": None, "from": 3, "next": 9, "records": records}
