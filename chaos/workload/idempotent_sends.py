@@ -64,13 +64,18 @@ class ProducerQueue:
             with until(op.deadline_ns - LEAST_NS):
                 await lock.acquire()
         except TimeoutError:
-            done = Completion(type=Type.FAIL, error=BUSY)
-            self._learn(op, done)
-            return done
+            return self._never_left(op)
         try:
+            if op.deadline_ns - now_ns() < LEAST_NS:  # both ended in a moment in which this process stood still
+                return self._never_left(op)
             stamped = self._stamped(op)
             done = await send_until_ok(client, stamped)
             self._learn(stamped, done)
         finally:
             lock.release()
+        return done
+
+    def _never_left(self, op: Invocation) -> Completion:
+        done = Completion(type=Type.FAIL, error=BUSY)
+        self._learn(op, done)
         return done

@@ -4,6 +4,7 @@ The broker here is the core's rule for sequence numbers behind a link that loses
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -147,3 +148,14 @@ def test_whose_turn_does_not_come_never_leaves() -> None:
     assert [one.type for one in done] == [Type.FAIL] * 3
     assert [one.error for one in done] == ["not master", BUSY, BUSY]
     assert broker.log == []
+
+
+def test_whose_turn_comes_too_late_since_the_process_stood_still_never_leaves() -> None:
+    def stand_still(_: int) -> str:
+        time.sleep(0.6)  # beyond the deadline of the second, whose timer is due in the same moment as its turn
+        return "refused"
+
+    broker = Broker(stand_still)
+    done = performed(broker, sends(1, 0.9) + sends(1, 0.5, first=1))
+    assert [one.error for one in done] == ["not master", BUSY]
+    assert len(broker.asked) == 1
