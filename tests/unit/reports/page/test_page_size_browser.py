@@ -38,7 +38,7 @@ def test_a_million_operations_are_shades_and_what_was_not_ok_is_drawn_on_them(op
     series = synthetic.series(125_000)
     not_ok = sum(kind not in (Type.OK, REFUSED) for kind in series.points.type)
     said = page.text_content("#panels ~ .hint, .together + .hint").replace("\u202f", "")
-    assert f"125000 of 1000000 operations one by one: all {not_ok} that were not ok" in said
+    assert f"125000 of 1000000 operations of the load one by one: all {not_ok} that were not ok" in said
     assert "in the shades" in said
     page.get_by_role("button", name="ok", exact=True).click()
     until(page, "document.getElementById('panels').dataset.shades === '0'")
@@ -92,4 +92,4 @@ def test_a_page_of_a_hundred_million_operations_is_as_small_as_its_counts(millio
     text = page_of(report_data(msgspec.structs.replace(parts, series=many)))
     assert len(text.encode()) < MOST_BYTES
     assert len(text.encode()) < million.stat().st_size * 1.1
-    assert "100\u202f000\u202f000 operations one by one" in text
+    assert "100\u202f000\u202f000 operations of the load one by one" in text
