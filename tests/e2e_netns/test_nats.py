@@ -33,7 +33,7 @@ def test_another_server_leads_a_bucket(tmp_path):
     with running_cluster(Nats(), tmp_path, {"client.confirmReads": "true"}) as running:
         brought_up(running)
         (note,) = running.ask("confirm")["notes"]
-        assert note["text"] == "nats 2.9.10; 3 settings proven to be in effect on 3 nodes"
+        assert note["text"] == "nats 2.9.10; 4 settings proven to be in effect on 3 nodes"
         used(running)
         before = running.ask("observe")["lead"]
         assert (before["subject"], before["members"]) == ("kv1", ["n1", "n2", "n3"])
