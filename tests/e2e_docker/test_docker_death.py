@@ -114,7 +114,6 @@ def test_kill_minus_nine_of_the_harness_leaves_logs_and_nothing_else(tmp_path, r
         assert left(engine, run_id) == []
 
 
-@pytest.mark.usefixtures("alone")
 def test_what_the_reaper_could_not_remove_the_next_one_does(tmp_path, run_id):
     harness, reaper = start_harness(run_id, tmp_path / "work")
     os.kill(reaper, signal.SIGKILL)

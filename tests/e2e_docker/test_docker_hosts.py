@@ -123,7 +123,6 @@ def test_an_image_that_is_not_there_or_is_no_host_is_refused(engine, tmp_path):
         engine.api.remove_image("chaos-test-empty:1", force=True)
 
 
-@pytest.mark.usefixtures("alone")
 def test_an_address_range_that_is_taken_is_named(engine, tmp_path):
     from docker.types import IPAMConfig, IPAMPool
 
