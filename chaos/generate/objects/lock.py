@@ -26,7 +26,7 @@ CYCLE: Final = (
 """The second taker is refused while the first holds the lock, and what it held before is given back for good."""
 REFUSED, NOT_HELD = 2, 5
 TOKENS: Final = 4
-"""Tokens of a cycle: one that is granted only out of order, that of each holder, and one that is granted too many."""
+"""How many tokens a cycle uses: one that only an anomaly grants early, one for each holder, and one holder too many."""
 BELOW, FIRST, BESIDE, SECOND = range(TOKENS)
 BEFORE: Final = TOKENS
 """Tokens before the first cycle."""
@@ -53,7 +53,7 @@ class Locks(History):
         rows.values = {"token": token, "lease_ms": lease_ms, "version": np.where(rows.answer == 1, version, 0)}
 
     def plant(self, rows: Rows, at: int, name: str) -> None:
-        """A second holder, a token below the one before, or a write of whoever held the lock before."""
+        """A second holder; a token below the one before; or a write by an earlier holder."""
         token = rows.values["token"]
         if name == HELD_TWICE:
             rows.succeed(at, REFUSED, told=True)

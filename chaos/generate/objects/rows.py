@@ -140,7 +140,7 @@ class Rows:
         plan, count = self._plan, self.shape[0] * self.shape[1]
         worker = self._key % plan.workers
         hangs = self.type == Type.INFO
-        process = np.where(  # whoever is not answered never returns
+        process = np.where(  # a process that gets no answer does nothing afterwards
             hangs, plan.keys * self._clients + self._op, self._key * self._clients + self.client
         )
         columns = {

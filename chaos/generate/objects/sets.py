@@ -26,7 +26,7 @@ CYCLE: Final = (
 )
 READ: Final = ADDS
 NUMBERS: Final = ADDS + 1
-"""Numbers of a cycle: its elements, and one that nobody adds."""
+"""How many numbers a cycle uses: one for each element, and one that is never added."""
 SPOILED: Final = 5
 """The slot of the add that an anomaly is about: a read that misses it begins well behind its answer."""
 LONGEST: Final = 32
@@ -57,9 +57,9 @@ class Sets(History):
         self._all = element[:, :ADDS][there]
 
     def plant(self, rows: Rows, at: int, name: str) -> None:
-        """A read leaves out an element, or has one twice, or one that nobody added.
+        """A read leaves out an element, has one twice, or has one that was never added.
 
-        A lost one is in no read; one that was refused is in all.
+        A lost element is in no read; one that was refused is in every later one.
         """
         if name == FAILED:
             rows.refuse(at, SPOILED, NO_REASON)

@@ -30,14 +30,14 @@ DOUBTFUL, ITS_TAKE, EMPTY = 3, 5, 8
 """The enqueue that may not have happened, the dequeue that finds the queue empty then, and the one that always does."""
 ENQUEUES: Final = [place for place, slot in enumerate(CYCLE) if slot.f is F.ENQUEUE]
 VALUES: Final = len(ENQUEUES) + 1
-"""Values of a cycle: those of its messages, and one that nobody enqueues."""
+"""How many values a cycle uses: one for each message, and one that is never enqueued."""
 
 
 class Queues(History):
     """One queue: at the end of a cycle nothing is left in it."""
 
     def fill(self, rows: Rows) -> None:
-        """Values that nobody else enqueues; each is taken once."""
+        """Each message has a value of its own, and is taken once."""
         value = np.zeros(rows.shape, dtype=np.int64)
         own = rows.cycle * VALUES + np.arange(len(ENQUEUES))
         value[:, ENQUEUES] = own * self.plan.keys + self.key
@@ -50,7 +50,7 @@ class Queues(History):
         rows.values = {"value": value, "again": np.zeros(rows.shape, dtype=np.int64)}
 
     def plant(self, rows: Rows, at: int, name: str) -> None:
-        """A message is not there, or was refused and is, or comes again, or is nobody's."""
+        """A message is missing, was refused and comes all the same, comes twice, or was never sent."""
         value = rows.values["value"]
         if name == LOST:
             value[at, ITS_TAKE], rows.answer[at, ITS_TAKE] = 0, ABSENT

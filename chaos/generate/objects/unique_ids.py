@@ -26,7 +26,7 @@ class Sources(History):
         self._given = 0
 
     def fill(self, rows: Rows) -> None:
-        """An id for each operation, in order; whoever is not answered is given none."""
+        """Each operation gets the next id; one without an answer gets none."""
         numbers = self._given + APART * np.arange(1, rows.shape[0] * rows.shape[1] + 1)
         self._given = int(numbers[-1])
         rows.tell(*range(rows.shape[1]))

@@ -21,7 +21,7 @@ WRONG_PREVIOUS: Final = "watch-wrong-previous"
 CYCLE: Final = (
     Slot(F.WRITE, 0),
     Slot(F.WRITE, 1),
-    Slot(F.WRITE, 0),
+    Slot(F.PUT, 0),
     Slot(F.WRITE, 1, unanswered=True, refused=True),
     Slot(F.WRITE, 0),
     Slot(F.SUBSCRIBE, 2),
