@@ -24,7 +24,7 @@ from checkers.recovery.errors_by_node import refused_by_design
 from checkers.recovery.histogram import BUCKETS, bucket_of, edges_ms, quantile, to_sparse
 from checkers.recovery.sample import MOST, MOST_NOT_OK, WHOLE, Sample, join_samples, points_of, sample_of
 from checkers.recovery.service import sent_of
-from checkers.recovery.step_counts import by_node, errors_by_step, most_frequent
+from checkers.recovery.step_counts import by_node, by_pair, errors_by_step, most_frequent
 
 STEPS: Final = 600
 
@@ -77,13 +77,8 @@ class SeriesKernel:
         known = log.complete != NEVER_NS
         at = step_of(np.where(known & (log.type != Type.NOT_SENT), log.complete, scheduled))
         latency_ms = np.where(known, (log.complete - scheduled) / 1e6, -1.0)
-        rate = {}
         kinds = np.where(refused_by_design(shard, context), REFUSED, log.type)
         code = log.f.astype(np.int64) * 16 + kinds
-        most = int(code.max(initial=-1)) + 1
-        counts = np.bincount(code * steps + at, minlength=most * steps).reshape(most, steps)
-        for one in np.flatnonzero(counts.any(axis=1)).tolist():
-            rate[one // 16, one % 16] = counts[one]
         load = ~np.isin(log.f, words.final)
         answered = load & known & (log.type != Type.NOT_SENT) & ~self._waits(shard, context)
         ok = answered & (log.type == Type.OK)
@@ -97,7 +92,7 @@ class SeriesKernel:
         acked, read = self._read_back(shard, context)
         usual, not_ok = self._samples(shard, context, load, kinds, latency_ms)
         return SeriesSummary(
-            rate=rate,
+            rate=by_pair(code, at, steps),
             histograms=histograms,
             slowest_ms=slowest,
             acked=np.bincount(step_of(acked), minlength=steps),

@@ -34,6 +34,7 @@ from reports.page.logs import BESIDE_S, logs_of
 from reports.page.marks import Mark, Shown, marks_of
 from reports.page.model import AnomalyView, CheckRow, Clue, HeadsOfTables, ReportData
 from reports.page.panels import Band, Strip, asked_every_s, charts, folded
+from reports.page.shared_outages import shared_outages
 from reports.page.space_time import scene_of
 from reports.page.terms_explained import terms_in
 from reports.terms import terms_of
@@ -53,8 +54,9 @@ def report_data(parts: Parts) -> ReportData:
     near = [*happened, *(change.time for change in changes)]
     logs = logs_of(parts.logs, run, parts.events, near, (-BESIDE_S, drawn.end), whole=happened)
     points = packed(sample, [mark.dot for mark in marks if mark.dot is not None], len(run.nodes), logs.rows)
-    rows = fault_rows(parts, faults, origin_ns)
-    made = recovery(parts, faults, rows, origin_ns)
+    shared = shared_outages(faults, origin_ns)
+    rows = fault_rows(parts, faults, shared, origin_ns)
+    made = recovery(parts, faults, rows, shared)
     found = (
         anomaly_views(
             results,

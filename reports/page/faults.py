@@ -20,7 +20,7 @@ from reports.folder import Parts
 from reports.page.availability import steady_line, steady_words
 from reports.page.model import FaultRow, Recovery, RtoCell
 from reports.page.op_words import SENT
-from reports.page.shared_outages import Shared, shared_outages
+from reports.page.shared_outages import Shared
 from reports.page.spread import SpreadRow, scale_of, spread_of, spread_row
 from reports.terms import terms_of
 
@@ -61,10 +61,13 @@ def _whose(worst: Rto, rtos: Sequence[Rto], changes: Collection[str]) -> str:
     return join_names([f for f in kinds if f in changes] or kinds)
 
 
-def fault_rows(parts: Parts, faults: Sequence[FaultResult], origin_ns: int) -> tuple[FaultRow, ...]:
+Outages = Mapping[tuple[int, str], Shared]
+"""(fault, kind of operation) → its longest outage, where other faults have the same one."""
+
+
+def fault_rows(parts: Parts, faults: Sequence[FaultResult], shared: Outages, origin_ns: int) -> tuple[FaultRow, ...]:
     """Faults as they were done, then those planned and never reached."""
     budget, changes = parts.run.rto_budget_s, terms_of(parts.run).changes
-    shared = shared_outages(faults, origin_ns)
     rows = []
     for fault in faults:
         worst = worst_rto(fault.rto, changes)
@@ -130,9 +133,7 @@ def named_faults(results: Results) -> set[int]:
     return {int(number) for number in _NAMED.findall(results.sentence)} | ({blamed} if blamed is not None else set())
 
 
-def _folded(
-    rows: Sequence[FaultRow], named: Collection[int], shared: Mapping[tuple[int, str], Shared]
-) -> tuple[FaultRow, ...]:
+def _folded(rows: Sequence[FaultRow], named: Collection[int], shared: Outages) -> tuple[FaultRow, ...]:
     """Of many faults all but those that say most are folded: unproven, costly, with the longest outages.
 
     What the first sentence names is shown, and so is the row that another one refers to for its outage.
@@ -195,13 +196,12 @@ def rpo_lines(results: Results, faults: Sequence[FaultResult]) -> list[str]:
     return [f"RPO: {words.plural(lost, 'acknowledged message')} lost" + (f", of these {where}" if where else "")]
 
 
-def recovery(parts: Parts, faults: Sequence[FaultResult], rows: Sequence[FaultRow], origin_ns: int) -> Recovery:
+def recovery(parts: Parts, faults: Sequence[FaultResult], rows: Sequence[FaultRow], shared: Outages) -> Recovery:
     """RTO and RPO of the whole run, and per fault and kind of operation."""
     budget, terms = parts.run.rto_budget_s, terms_of(parts.run)
     finite = [rto.seconds for fault in faults for rto in fault.rto if rto.seconds is not None and rto.recovered]
     scale = max([1.0, *finite, *([budget] if budget else [])]) * 1.05
     by_id = {row.id: row for row in rows}
-    shared = shared_outages(faults, origin_ns)
     table = []
     for fault in faults:
         cells = [

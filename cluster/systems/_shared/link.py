@@ -7,7 +7,8 @@ business.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Final, Generic, Protocol, TypeVar
 
 from chaos.core.client import Definite, Indefinite
@@ -150,6 +151,24 @@ def connected_by_ns(deadline_ns: int) -> int:
     return min(deadline_ns, ns_from_now(CONNECT_TIMEOUT_S))
 
 
+@contextmanager
+def connecting(deadline_ns: int) -> Iterator[None]:
+    """A block that opens a connection for what must be done by then.
+
+    Raises:
+        Definite: there is none, so nothing was sent.
+    """
+    try:
+        with until(connected_by_ns(deadline_ns)):
+            yield
+    except ConnectionRefusedError:
+        raise Definite("connect: refused") from None
+    except TimeoutError:
+        raise Definite("connect: no answer") from None
+    except OSError as error:
+        raise Definite(f"connect: {error.strerror or type(error).__name__}") from None
+
+
 class Link(Generic[RequestT, AnswerT]):
     """The way to one server: at most one connection that takes new requests, and a few silent ones."""
 
@@ -200,15 +219,8 @@ class Link(Generic[RequestT, AnswerT]):
 
     async def _dial(self) -> Connection[RequestT, AnswerT]:
         loop = asyncio.get_running_loop()
-        try:
-            async with asyncio.timeout(CONNECT_TIMEOUT_S):
-                _, connection = await loop.create_connection(lambda: Connection(self._codec()), self._host, self._port)
-        except ConnectionRefusedError:
-            raise Definite("connect: refused") from None
-        except TimeoutError:
-            raise Definite("connect: no answer") from None
-        except OSError as error:
-            raise Definite(f"connect: {error.strerror or type(error).__name__}") from None
+        with connecting(ns_from_now(CONNECT_TIMEOUT_S)):
+            _, connection = await loop.create_connection(lambda: Connection(self._codec()), self._host, self._port)
         return connection
 
     def _dialled(self, task: "asyncio.Task[Connection[RequestT, AnswerT]]") -> None:

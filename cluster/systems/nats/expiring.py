@@ -11,7 +11,7 @@ from typing import Final
 from chaos.core.client import Definite, Indefinite
 from cluster.systems.nats import buckets
 from cluster.systems.nats.jetstream import JetStream, Stored
-from cluster.systems.nats.reads import last_words
+from cluster.systems.nats.reads import last_words, looking_first
 
 _NS_PER_MS: Final = 1_000_000
 
@@ -36,10 +36,8 @@ class Expiring:
     async def last(self, server: JetStream, key: int, name: str, deadline_ns: int) -> Stored | None:
         """What a key of an object's bucket holds. It comes before a write, so all that fails is Definite."""
         bucket = self.bucket(key)
-        try:
+        with looking_first():
             return await server.last(buckets.stream_of(bucket), buckets.key_in(bucket, name), deadline_ns)
-        except Indefinite as error:
-            raise Definite(f"not looked at: {error}") from None
 
     async def names(self, server: JetStream, key: int, name: str, deadline_ns: int, *, confirm: bool) -> list[int]:
         """The numbers by which the keys below a name end. Raises as ``reads.last_words``."""

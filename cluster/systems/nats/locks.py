@@ -7,12 +7,13 @@ is the revision of the resource. Who gives a lock back removes all messages up t
 
 from typing import Final
 
-from chaos.core.client import Definite, Indefinite
+from chaos.core.client import Definite
 from chaos.core.op import Invocation
 from chaos.models.coordination import lock
 from cluster.systems.nats import buckets
 from cluster.systems.nats.expiring import Expiring
 from cluster.systems.nats.jetstream import JetStream
+from cluster.systems.nats.reads import looking_first
 
 HELD: Final = "somebody holds the lock"
 LATER: Final = "a later token was seen"
@@ -49,10 +50,8 @@ class Locks:
         subject, body = buckets.key_in(self._guarded, name), b"%d" % token
         if not self._fencing:
             return await server.publish(subject, body, deadline_ns)
-        try:
+        with looking_first():
             seen = await server.last(buckets.stream_of(self._guarded), subject, deadline_ns)
-        except Indefinite as error:
-            raise Definite(f"not looked at: {error}") from None
         if seen is not None and not seen.data.isdigit():
             raise Definite(f"malformed value: {seen.data[:20]!r}")
         if seen is not None and int(seen.data) > token:

@@ -4,9 +4,25 @@ It may be a leader that was deposed and does not know it yet. A read that is con
 counts only if it comes from a server that has stored this write too.
 """
 
-from chaos.core.client import Definite
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from chaos.core.client import Definite, Indefinite
 from cluster.systems.nats import buckets
 from cluster.systems.nats.jetstream import JetStream
+
+
+@contextmanager
+def looking_first() -> Iterator[None]:
+    """A block that only looks, before anything is written: whatever is not known of it, nothing was done.
+
+    Raises:
+        Definite: also for what is Indefinite.
+    """
+    try:
+        yield
+    except Indefinite as error:
+        raise Definite(f"not looked at: {error}") from None
 
 
 async def last_words(server: JetStream, bucket: str, name: str, deadline_ns: int, *, confirm: bool) -> list[int]:

@@ -13,6 +13,7 @@ from chaos.models.coordination.semaphore import F, Permit
 from cluster.systems.nats.expiring import Expiring
 from cluster.systems.nats.jetstream import JetStream
 from cluster.systems.nats.outcomes import UNDER_WAY, WRONG_SEQUENCE
+from cluster.systems.nats.reads import looking_first
 
 NONE_FREE: Final = "all permits are held"
 NOT_HELD: Final = "the permit is not held"
@@ -43,10 +44,8 @@ class Semaphores:
         """Make the first key that nobody has. Raises Definite or Indefinite."""
         self._keys.check_lasts(op.argument.lease_ms)
         place = f"permits.{op.key}"
-        try:
+        with looking_first():
             taken = await self._keys.names(server, op.key, place, deadline_ns, confirm=False)
-        except Indefinite as error:
-            raise Definite(f"not looked at: {error}") from None
         refused: Indefinite | None = None
         for one in sorted({*range(op.argument.permits)}.difference(taken)):
             name = f"{place}.{one}"

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from chaos.core.client import Definite
 from chaos.core.time_limit import until
-from cluster.systems._shared.link import Malformed, connected_by_ns
+from cluster.systems._shared.link import Malformed, connecting
 from cluster.systems.nats.protocol import Frames, Message, Ping, Refused, greeting, publish_frame
 
 _PIECE = 1 << 16
@@ -58,15 +58,8 @@ class Subscription:
 @asynccontextmanager
 async def subscribed(host: str, port: int, subjects: Sequence[str], until_ns: int) -> AsyncGenerator[Subscription]:
     """A connection that hears these subjects, numbered from 1; it is closed at the end. Raises Definite."""
-    try:
-        with until(connected_by_ns(until_ns)):
-            reader, writer = await asyncio.open_connection(host, port)
-    except ConnectionRefusedError:
-        raise Definite("connect: refused") from None
-    except TimeoutError:
-        raise Definite("connect: no answer") from None
-    except OSError as error:
-        raise Definite(f"connect: {error.strerror or type(error).__name__}") from None
+    with connecting(until_ns):
+        reader, writer = await asyncio.open_connection(host, port)
     try:
         writer.write(greeting(subjects))
         yield Subscription(reader, writer)

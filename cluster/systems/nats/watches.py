@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
-from chaos.core.client import Definite, Indefinite, Received
+from chaos.core.client import Definite, Received
 from chaos.core.clock import now_ns
 from chaos.core.op import Invocation
 from chaos.models.coordination.watch import DELETED, NOT_TOLD, UNNAMED, Event, Events, F, Written
@@ -24,6 +24,7 @@ from cluster.systems.nats import buckets
 from cluster.systems.nats.jetstream import JetStream, Refusal, position_of
 from cluster.systems.nats.outcomes import outcome
 from cluster.systems.nats.protocol import NO_RESPONDERS, Message
+from cluster.systems.nats.reads import looking_first
 from cluster.systems.nats.subscription import Subscription, subscribed
 
 NOT_THERE_YET: Final = "the stream does not go so far yet"
@@ -57,10 +58,8 @@ class Watches:
             return
         told = received.result = Events([])
         stream, every, first = buckets.stream_of(bucket), f"{space}>", op.argument.revision
-        try:
+        with looking_first():
             last = (await server.info(stream, every, deadline_ns)).state.last_seq
-        except Indefinite as error:
-            raise Definite(f"not looked at: {error}") from None
         if first > last + 1:
             raise Definite(f"{NOT_THERE_YET}: {first} is asked for, and {last} is the last one")
         until_ns = min(now_ns() + op.argument.listen_ms * _NS_PER_MS, deadline_ns - _SPARE_NS)

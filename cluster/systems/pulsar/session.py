@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 
 from chaos.core.client import Definite
 from chaos.core.time_limit import until
-from cluster.systems._shared.link import NO_ANSWER, Malformed, connected_by_ns
+from cluster.systems._shared.link import NO_ANSWER, Malformed, connecting
 from cluster.systems.pulsar import wire
 from cluster.systems.pulsar.settings import BROKER_PORT
 from cluster.systems.pulsar.wire import Command, Request
@@ -39,15 +39,8 @@ class Session:
 
     async def open(self, deadline_ns: int) -> None:
         """Connect and be greeted."""
-        try:
-            with until(connected_by_ns(deadline_ns)):
-                self._in, self._out = await asyncio.open_connection(*self._place)
-        except ConnectionRefusedError:
-            raise Definite("connect: refused") from None
-        except TimeoutError:
-            raise Definite("connect: no answer") from None
-        except OSError as error:
-            raise Definite(f"connect: {error.strerror or type(error).__name__}") from None
+        with connecting(deadline_ns):
+            self._in, self._out = await asyncio.open_connection(*self._place)
         try:
             await self.ask(self._hello, wire.CONNECTED, deadline_ns)
         except BaseException:

@@ -9,6 +9,7 @@ from typing import Final
 from chaos.core.client import Definite
 from chaos.core.op import Invocation
 from chaos.models.coordination import lease
+from cluster.systems.redis.locks import REMOVE
 from cluster.systems.redis.resp import Reply
 
 Command = tuple[str | int, ...]
@@ -16,7 +17,6 @@ Command = tuple[str | int, ...]
 RENEW: Final = (
     "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0"
 )
-REVOKE: Final = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
 TAKEN: Final = "the lease is there already"
 GONE: Final = "there is no such lease"
 NOT_OURS: Final = "this client was not granted the lease"
@@ -43,7 +43,7 @@ class Leases:
         if number not in self._ttl_ms:
             raise Definite(NOT_OURS)
         if op.f is lease.F.REVOKE:
-            return ("EVAL", REVOKE, 1, key, number)
+            return ("EVAL", REMOVE, 1, key, number)
         return ("EVAL", RENEW, 1, key, number, self._ttl_ms[number])
 
     def answer_of(self, op: Invocation, reply: Reply) -> lease.Alive | lease.Living | None:

@@ -17,7 +17,7 @@ ACQUIRE: Final = (
     "if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end local t = redis.call('INCR', KEYS[2])"
     " redis.call('SET', KEYS[1], t, 'PX', ARGV[1]) return t"
 )
-UNLOCK: Final = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
+REMOVE: Final = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
 GUARDED: Final = "redis.call('SET', KEYS[1], ARGV[1]) return redis.call('INCR', KEYS[2])"
 FENCED: Final = "if tonumber(redis.call('GET', KEYS[1]) or '0') > tonumber(ARGV[1]) then return 0 end " + GUARDED
 REFUSED: Final = {
@@ -33,7 +33,7 @@ def command_of(op: Invocation, key: str, *, fencing: bool) -> Command:
     if op.f is lock.F.ACQUIRE:
         return ("EVAL", ACQUIRE, 2, key, f"{key}/token", op.argument.lease_ms)
     if op.f is lock.F.UNLOCK:
-        return ("EVAL", UNLOCK, 1, key, op.argument.token)
+        return ("EVAL", REMOVE, 1, key, op.argument.token)
     return ("EVAL", FENCED if fencing else GUARDED, 2, f"{key}/guarded", f"{key}/version", op.argument.token)
 
 

@@ -18,7 +18,7 @@ from cluster.systems._shared.link import (
     Connection,
     Link,
     Malformed,
-    connected_by_ns,
+    connecting,
 )
 from cluster.systems._shared.routing import Route, route_over
 from cluster.systems.zookeeper.jute import SESSION, Answer, Jute, Request, Session, session_of
@@ -98,15 +98,8 @@ class Server(Link[Request, Answer]):
         Raises:
             Definite: there is no answer.
         """
-        try:
-            with until(connected_by_ns(deadline_ns)):
-                reader, writer = await asyncio.open_connection(*self._place)
-        except ConnectionRefusedError:
-            raise Definite("connect: refused") from None
-        except TimeoutError:
-            raise Definite("connect: no answer") from None
-        except OSError as error:
-            raise Definite(f"connect: {error.strerror or type(error).__name__}") from None
+        with connecting(deadline_ns):
+            reader, writer = await asyncio.open_connection(*self._place)
         try:
             with until(deadline_ns):
                 writer.write(word.encode())

@@ -12,7 +12,8 @@ from chaos.core.client import Definite, Indefinite, Received
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.models.coordination.lease import MODEL, Alive, F, Living, Term, Which
 from cluster.systems.redis.client import RedisClient
-from cluster.systems.redis.leases import GONE, NOT_OURS, RENEW, REVOKE, TAKEN
+from cluster.systems.redis.leases import GONE, NOT_OURS, RENEW, TAKEN
+from cluster.systems.redis.locks import REMOVE
 from cluster.systems.redis.system import Redis
 
 PLACE = f"{MARK}/leases/3"
@@ -49,7 +50,7 @@ def run(ops, answer, **settings):
 def test_a_lease_is_taken_renewed_and_ended_under_its_number():
     said, asked = run([GRANT, EXTEND, END], by(EVAL=1))
     assert said == [(None, Alive(4000)), (None, Alive(4000)), (None, None)]
-    assert asked == [[SET], [("EVAL", RENEW, "1", OURS, "9", "4000")], [("EVAL", REVOKE, "1", OURS, "9")]]
+    assert asked == [[SET], [("EVAL", RENEW, "1", OURS, "9", "4000")], [("EVAL", REMOVE, "1", OURS, "9")]]
 
 
 @pytest.mark.parametrize(

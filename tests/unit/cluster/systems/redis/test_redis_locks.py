@@ -5,7 +5,7 @@ from test_redis_client import MARK, READONLY, by, op, run
 
 from chaos.core.client import Definite, Indefinite
 from chaos.models.coordination.lock import F, Granted, Lease, Token, Written
-from cluster.systems.redis.locks import ACQUIRE, FENCED, GUARDED, UNLOCK
+from cluster.systems.redis.locks import ACQUIRE, FENCED, GUARDED, REMOVE
 
 KEY = f"{MARK}/locks/3"
 TAKE, WRITE, GIVE = op(F.ACQUIRE, Lease(lease_ms=1500)), op(F.GUARDED, Token(token=9)), op(F.UNLOCK, Token(token=9))
@@ -17,7 +17,7 @@ TAKE, WRITE, GIVE = op(F.ACQUIRE, Lease(lease_ms=1500)), op(F.GUARDED, Token(tok
         (TAKE, {}, (ACQUIRE, "2", KEY, f"{KEY}/token", "1500"), Granted(6)),
         (WRITE, {}, (FENCED, "2", f"{KEY}/guarded", f"{KEY}/version", "9"), Written(6)),
         (WRITE, {"client__fencing": "false"}, (GUARDED, "2", f"{KEY}/guarded", f"{KEY}/version", "9"), Written(6)),
-        (GIVE, {}, (UNLOCK, "1", KEY, "9"), None),
+        (GIVE, {}, (REMOVE, "1", KEY, "9"), None),
     ],
     ids=["acquire", "fenced", "unfenced", "unlock"],
 )
