@@ -17,6 +17,8 @@ from checkers.history.words import words_of
 from checkers.recovery.histogram import BUCKETS, bucket_of, quantile
 
 _QUANTILES = (0.5, 0.9, 0.95, 0.99)
+_TYPES = 16
+"""More than there are types of records."""
 
 
 class KindCounts(msgspec.Struct, frozen=True):
@@ -46,27 +48,28 @@ class KindsKernel:
     def examine(self, shard: QueueShard, context: Context) -> KindsSummary:
         """Look at one queue."""
         log, own = shard.ops, shard.operations
-        load = np.flatnonzero(~np.isin(log.f, words_of(context.run).final) & ~own["pinned"])
-        f, kind, due_ns = log.f[load].astype(np.int64), log.type[load], own["scheduled_ns"][load]
-        is_ok = kind == Type.OK
-        of_ok = f[is_ok]
-        latency_ms = (log.complete[load[is_ok]] - due_ns[is_ok]) / 1e6
-        words = int(f.max(initial=-1)) + 1
+        load = ~np.isin(log.f, words_of(context.run).final) & ~own["pinned"]
+        ok = load & (log.type == Type.OK)
+        of_ok = log.f[ok].astype(np.int64)
+        latency_ms = (log.complete[ok] - own["scheduled_ns"][ok]) / 1e6
+        due_ns = own["scheduled_ns"][load]
+        counts = np.bincount((log.f.astype(np.int16) * _TYPES + log.type)[load])
+        counts = np.append(counts, np.zeros(-len(counts) % _TYPES, dtype=np.int64)).reshape(-1, _TYPES)
+        words = len(counts)
         histograms = np.bincount(of_ok * BUCKETS + bucket_of(latency_ms), minlength=words * BUCKETS)
+        histograms = histograms.reshape(words, BUCKETS)
         slowest = np.full(words, -1.0)
         np.maximum.at(slowest, of_ok, latency_ms)
-        of_each, ok = np.bincount(f), np.bincount(of_ok, minlength=words)
-        # What never left certainly did not take effect.
-        fail = np.bincount(f[(kind == Type.FAIL) | (kind == Type.NOT_SENT)], minlength=words)
         kinds = {
             one: KindCounts(
-                ok=int(ok[one]),
-                fail=int(fail[one]),
-                info=int(of_each[one] - ok[one] - fail[one]),
-                histogram=histograms[one * BUCKETS : (one + 1) * BUCKETS],
+                ok=int(counts[one, Type.OK]),
+                # What never left certainly did not take effect.
+                fail=int(counts[one, Type.FAIL] + counts[one, Type.NOT_SENT]),
+                info=int(counts[one, Type.INFO]),
+                histogram=histograms[one],
                 slowest_ms=float(slowest[one]),
             )
-            for one in np.flatnonzero(of_each).tolist()
+            for one in np.flatnonzero(counts.any(axis=1)).tolist()
         }
         return KindsSummary(kinds, int(due_ns.min(initial=NEVER_NS)), int(due_ns.max(initial=-NEVER_NS)))
 

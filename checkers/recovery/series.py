@@ -78,7 +78,7 @@ class SeriesKernel:
         at = step_of(np.where(known & (log.type != Type.NOT_SENT), log.complete, scheduled))
         latency_ms = np.where(known, (log.complete - scheduled) / 1e6, -1.0)
         kinds = np.where(refused_by_design(shard, context), REFUSED, log.type)
-        code = log.f.astype(np.int64) * 16 + kinds
+        code = log.f.astype(np.int16) * 16 + kinds
         load = ~np.isin(log.f, words.final)
         answered = load & known & (log.type != Type.NOT_SENT) & ~self._waits(shard, context)
         ok = answered & (log.type == Type.OK)
@@ -101,7 +101,7 @@ class SeriesKernel:
             not_ok=not_ok,
             operations=int(load.sum()),
             errors=errors_by_step(shard, load & np.isin(kinds, (Type.FAIL, Type.INFO)), at, steps),
-            nodes=by_node(log.node.astype(np.int64), kinds, load & (log.node >= 0), at, steps),
+            nodes=by_node(log.node, kinds, load & (log.node >= 0), at, steps),
         )
 
     def _waits(self, shard: QueueShard, context: Context) -> Mask:

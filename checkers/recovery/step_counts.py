@@ -3,6 +3,7 @@
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from checkers.history.check_input import QueueShard
 from checkers.history.columns import Ints, Mask
@@ -29,13 +30,15 @@ def most_frequent(counts: dict[str, Ints]) -> dict[str, Ints]:
     return {**dict(ordered[:ERRORS]), OTHERS: np.sum(rest, axis=0)}
 
 
-def by_pair(code: Ints, at: Ints, steps: int) -> dict[tuple[int, int], Ints]:
+def by_pair(code: npt.NDArray[np.signedinteger], at: Ints, steps: int) -> dict[tuple[int, int], Ints]:
     """(what, type) → operations per step. ``code``: 16 × what + type of each operation, of few different ones."""
     most = int(code.max(initial=-1)) + 1
-    counts = np.bincount(code * steps + at, minlength=most * steps).reshape(most, steps)
+    counts = np.bincount(code.astype(np.int64) * steps + at, minlength=most * steps).reshape(most, steps)
     return {(one // 16, one % 16): counts[one] for one in np.flatnonzero(counts.any(axis=1)).tolist()}
 
 
-def by_node(nodes: Ints, kinds: Ints, chosen: Mask, at: Ints, steps: int) -> dict[tuple[int, int], Ints]:
+def by_node(
+    nodes: npt.NDArray[np.signedinteger], kinds: Ints, chosen: Mask, at: Ints, steps: int
+) -> dict[tuple[int, int], Ints]:
     """(place of the node that answered, type) → operations per step."""
     return by_pair(nodes[chosen] * 16 + kinds[chosen], at[chosen], steps)
