@@ -23,7 +23,7 @@ from checkers.imported import kafka_tasks
 from checkers.imported.figures import Figures
 from checkers.imported.options import Question
 from checkers.imported.ranges import judge_parts, ranges, read_range
-from checkers.imported.results import results
+from checkers.imported.results import results_of_file
 from checkers.kafka.check import EDGES
 from checkers.kafka.per_log import Options
 from spark_checkers.tasks import Failed, Task, error_of
@@ -54,7 +54,7 @@ def limit_s(size_bytes: int, budget_s: float) -> float:
 
 def _stopped(failed: Failed, question: Question) -> Results:
     """The verdict on a file whose check was ended."""
-    return results(
+    return results_of_file(
         model=question.model,
         engine="spark",
         valid=UNKNOWN,

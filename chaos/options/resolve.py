@@ -58,7 +58,7 @@ def experiment_of(options: Mapping[str, Any], config: Config | None = None) -> E
         UsageError: unknown or impossible, in the file or on the command line.
     """
     given = {name: value for name, value in options.items() if value is not None}
-    driver, bug, asked = given.pop("driver", None), given.pop("bug", None), parse_settings(given.pop("pairs", ()))
+    driver, typed_bug, asked = given.pop("driver", None), given.pop("bug", None), parse_settings(given.pop("pairs", ()))
     if config is None:
         config = load(Path(driver)) if driver else Config()
     typed = frozenset(given)
@@ -66,61 +66,87 @@ def experiment_of(options: Mapping[str, Any], config: Config | None = None) -> E
     backend_options = {**config.backend_options, **{name: given.pop(name) for name in typed & BACKEND_OPTIONS.keys()}}
     said = {**_without_old_budget(config.values, typed), **given, "backend_options": _true(backend_options)}
     system, version = _tested(said)
-    in_file = {name: value for name, value in config.settings.items() if not _said(name, asked)}
-    declared: dict[str, Any] = {}
-    wanted = {**in_file, **asked}
-    if bug is not None:
-        in_file.pop(SETTING, None)
-        wanted = {**in_file, **asked}
-    bug, found = bug if bug is not None else config.bug, None
-    if bug is not None:
-        found = bugs.find(system, bug)
-        declared, wanted = bugs.options_of(found), bugs.settings_with(found, wanted)
+    bug = _bug_of(system, typed_bug, config.bug)
+    declared = bugs.options_of(bug) if bug is not None else {}
+    in_file = _settings_of_file(config, asked, typed_bug)
+    wanted = bugs.settings_with(bug, {**in_file, **asked}) if bug is not None else {**in_file, **asked}
     values = {**declared, **said}
-    for name in values.get("reports", ()):
-        if name not in (known := plugins.names("reporters")):
-            raise UsageError(f"--report {name}: no such reporter{plugins.did_you_mean(name, known)}")
+    _check_reporters(values.get("reports", ()))
     if values.get("checks"):
         values["checks"] = check_names(values["checks"])
-    workload = _workload(values.get("workload", system.workload), found)
+    workload = _workload(values.get("workload", system.workload), bug)
     values |= consistency(values, workload)
     needed = with_defaults(settings_for(system, workload.needs), wanted)
-    place = "--threshold" if "thresholds" in given else config.origins.get("thresholds", "")
-    checked_operations(
-        values.get("thresholds", ()),
-        (word.word for word in model_named(workload.model).functions),
-        place if place.startswith("--") else f"{place}: threshold",
-        f"the workload {workload.name}",
-    )
-    settings, seed = system.resolve(needed), secrets.randbelow(SEEDS)
+    _check_thresholds(values.get("thresholds", ()), workload, _place_of_thresholds(config, typed))
     experiment = resolve_experiment(
         values,
-        settings,
-        seed,
+        system.resolve(needed),
+        secrets.randbelow(SEEDS),
         workload=workload.name,
         keys=workload.keys,
         version=version,
         of_backend=_defaults_of(values.get("backend", DEFAULTS["backend"])),
     )
-    origins = experiment.origins
-    origins.update({name: f"--bug {bug}" for name in declared if name not in said})
-    origins.update({name: config.origins[name] for name in config.values if name not in given})
-    from_file = [config.origins[name] for name in config.backend_options if name not in typed]
-    if backend_options:
-        origins["backend_options"] = ", ".join([*(["option"] if typed & BACKEND_OPTIONS.keys() else []), *from_file])
-    else:
-        origins["backend_options"] = "default"
+    by_bug = f"--bug {bug.name}" if bug is not None else ""
     by = {
         **dict.fromkeys(needed, f"--workload {experiment.workload}"),
-        **dict.fromkeys(wanted, f"--bug {bug}"),
+        **dict.fromkeys(wanted, by_bug),
         **{name: config.origins[f"settings.{name}"] for name in in_file},
         **dict.fromkeys(asked, "--set"),
     }
-    for key in experiment.settings:
-        origin = by.get(key) or by.get(_bare(key))
-        if origin is not None:
-            origins[f"settings.{key}"] = origin
+    experiment.origins.update({name: by_bug for name in declared if name not in said})
+    experiment.origins.update(_origins_of_file(config, typed))
+    experiment.origins["backend_options"] = _origin_of_backend_options(config, typed)
+    experiment.origins.update(_origins_of_settings(experiment.settings, by))
     return experiment
+
+
+def _bug_of(system: System, typed: str | None, in_file: str | None) -> Bug | None:
+    """The bug that is switched on, if any is."""
+    name = typed if typed is not None else in_file
+    return bugs.find(system, name) if name is not None else None
+
+
+def _settings_of_file(config: Config, asked: Mapping[str, str], typed_bug: str | None) -> dict[str, str]:
+    """The settings of a file that the command line does not decide; a bug that is typed decides the bug's."""
+    left = {name: value for name, value in config.settings.items() if not _said(name, asked)}
+    return left if typed_bug is None else {name: value for name, value in left.items() if name != SETTING}
+
+
+def _check_reporters(names: Sequence[str]) -> None:
+    for name in names:
+        if name not in (known := plugins.names("reporters")):
+            raise UsageError(f"--report {name}: no such reporter{plugins.did_you_mean(name, known)}")
+
+
+def _place_of_thresholds(config: Config, typed: Collection[str]) -> str:
+    """Where the thresholds are written."""
+    place = "--threshold" if "thresholds" in typed else config.origins.get("thresholds", "")
+    return place if place.startswith("--") else f"{place}: threshold"
+
+
+def _check_thresholds(thresholds: Sequence[str], workload: "Workload", place: str) -> None:
+    """See that thresholds name operations that the workload has."""
+    words = (word.word for word in model_named(workload.model).functions)
+    checked_operations(thresholds, words, place, f"the workload {workload.name}")
+
+
+def _origins_of_file(config: Config, typed: Collection[str]) -> dict[str, str]:
+    """Option → where in the file it is, of those that the command line does not decide."""
+    return {name: config.origins[name] for name in config.values if name not in typed}
+
+
+def _origin_of_backend_options(config: Config, typed: Collection[str]) -> str:
+    """Who decided the options of the backend, which have one origin together."""
+    origins = ["option"] if typed & BACKEND_OPTIONS.keys() else []
+    origins += [config.origins[name] for name in config.backend_options if name not in typed]
+    return ", ".join(origins) or "default"
+
+
+def _origins_of_settings(settings: Collection[str], by: Mapping[str, str]) -> dict[str, str]:
+    """Who decided each setting. ``by``: the same by the names that people gave, which may be bare."""
+    found = {name: by.get(name) or by.get(_bare(name)) for name in settings}
+    return {f"settings.{name}": origin for name, origin in found.items() if origin is not None}
 
 
 def _defaults_of(backend: str) -> Mapping[str, Any]:

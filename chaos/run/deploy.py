@@ -96,23 +96,13 @@ def bring_up(
     cluster = Cluster(run_id, nodes, dict(system.roles), subjects_of(system, experiment.settings, experiment.keys))
     if not experiment.reuse:
         undo.callback(remove_data, cluster)
+    if experiment.reuse and armings:
+        raise CapabilityError("a planned fault must prepare hosts before nodes start; leave out --reuse")
     for arming, its_roles in armings.items():
-        if experiment.reuse:
-            raise CapabilityError("a planned fault must prepare hosts before nodes start; leave out --reuse")
         on_all(arming.arm, arm_nodes(cluster, arming, its_roles, undo))
     if not experiment.reuse:
         undo.callback(end_processes, cluster)
-    deadline = Deadline("every node's process to come up", experiment.ready_deadline_s)
-
-    def start(node: Node) -> None:
-        if not (node.launch.found_by and process.adopt(node)):
-            if node.launch.stop:
-                undo.callback(process.stop, node)
-            process.start(node, run_id)
-        process.await_ready(node, deadline)
-
-    for roles in system.start_order:
-        on_all(start, [node for node in nodes.values() if node.info.role in roles])
+    start_processes(cluster, system.start_order, experiment.ready_deadline_s, undo)
     return Deployed(
         msgspec.structs.replace(
             cluster,
@@ -174,6 +164,21 @@ def arm_nodes(cluster: Cluster, arming: Arming, roles: Iterable[str], undo: Exit
 
     undo.callback(on_all, disarm, nodes)
     return nodes
+
+
+def start_processes(cluster: Cluster, order: Sequence[Sequence[str]], within_s: float, undo: ExitStack) -> None:
+    """Start every node's process, roles in this order, and wait until all have come up; adopt what runs already."""
+    deadline = Deadline("every node's process to come up", within_s)
+
+    def start(node: Node) -> None:
+        if not (node.launch.found_by and process.adopt(node)):
+            if node.launch.stop:
+                undo.callback(process.stop, node)
+            process.start(node, cluster.run_id)
+        process.await_ready(node, deadline)
+
+    for roles in order:
+        on_all(start, [node for node in cluster.nodes.values() if node.info.role in roles])
 
 
 def end_processes(cluster: Cluster) -> None:

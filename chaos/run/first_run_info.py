@@ -1,6 +1,7 @@
 """What ``run.json`` says of a run before anything has happened."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import msgspec
 
@@ -21,6 +22,26 @@ from cluster.relaunch import Program, program_of
 from cluster.system import System, refusals_of
 from cluster.systems._shared.weakest_promise import weakest_promises
 from nemesis.plan.plan import Row, quiet_stretches, relaunches_of
+
+AS_ASKED: Final = (
+    "system",
+    "workload",
+    "consistency_models",
+    "nemesis",
+    "seed",
+    "settings",
+    "keys",
+    "rate",
+    "clients",
+    "workers",
+    "op_timeout_s",
+    "time_limit_s",
+    "fault_interval_s",
+    "fault_duration_s",
+    "rto_budget_s",
+    "body_bytes",
+)
+"""What ``run.json`` repeats of the experiment under the same names."""
 
 
 def first_info(
@@ -48,8 +69,7 @@ def first_info(
         plan: the faults.
         backend: where the nodes are, by name.
     """
-    e = experiment
-    poll, began_ns = e.settings.get("client.routePollInterval"), now_ns()
+    poll, began_ns = experiment.settings.get("client.routePollInterval"), now_ns()
     return RunInfo(
         id=run_id,
         status="planned",
@@ -59,41 +79,32 @@ def first_info(
         boot_id=boot_id(),
         origin_ns=began_ns,
         origin_utc=utc_of(began_ns),
-        system=e.system,
         system_version=system.version,
-        artifacts=e.artifacts or "",
+        artifacts=experiment.artifacts or "",
         backend=backend,
-        workload=e.workload,
         model=model.name,
         words=word_table(model),
-        checks=tuple(dict.fromkeys((*workload.checks, *e.checks))),
-        consistency_models=e.consistency_models,
-        nemesis=e.nemesis,
-        seed=e.seed,
-        settings=e.settings,
+        checks=tuple(dict.fromkeys((*workload.checks, *experiment.checks))),
         nodes=(),
         roles=dict(system.roles),
-        keys=e.keys,
-        rate=e.rate,
-        clients=e.clients,
-        workers=e.workers,
-        op_timeout_s=e.op_timeout_s,
-        time_limit_s=e.time_limit_s,
-        fault_interval_s=e.fault_interval_s,
-        fault_duration_s=e.fault_duration_s,
         route_poll_interval_s=float(poll) if poll else None,
-        rto_budget_s=e.rto_budget_s,
-        promises=_promises(system, e.settings, relaunches_of(plan)),
+        promises=_promises(system, experiment.settings, relaunches_of(plan)),
         refusals=refusals_of(system),
         planned_faults=len(plan),
         mix={f.word: share for f, share in mix.items()},
-        body_bytes=e.body_bytes,
-        machine={**machine_facts(), **({"revision": revision} if (revision := source_revision()) else {})},
+        machine=_machine(),
         quiet=quiet_stretches(plan),
         send_deadline_s=send_deadline_s(workload),
-        subjects=subjects_of(system, e.settings, e.keys),
-        gates=Gates(thresholds=e.thresholds, fail_on=e.fail_on, allow=e.allow),
+        subjects=subjects_of(system, experiment.settings, experiment.keys),
+        gates=Gates(thresholds=experiment.thresholds, fail_on=experiment.fail_on, allow=experiment.allow),
+        **{name: getattr(experiment, name) for name in AS_ASKED},
     )
+
+
+def _machine() -> dict[str, Any]:
+    """The machine, and the revision of the harness' source where it has one."""
+    revision = source_revision()
+    return {**machine_facts(), **({"revision": revision} if revision else {})}
 
 
 def _promises(system: System, settings: Mapping[str, str], relaunches: Sequence[Relaunch]) -> Promises:

@@ -15,7 +15,7 @@ from checkers.anomalies.catalogue import rank
 from checkers.imported.figures import figures
 from checkers.imported.load import of_operations
 from checkers.imported.options import Question
-from checkers.imported.results import results
+from checkers.imported.results import results_of_file
 from checkers.objects.finding import EXAMPLES
 from checkers.objects.rules import Budget
 from checkers.revisions.judge import STANDS, judge_operations
@@ -41,7 +41,7 @@ def judge(path: Place, question: Question, engine: str) -> Results:
     wrong = judge_watches(verdict.pinned, None if report.cut_off else verdict.changes)
     told = _anomalies((one.kind, f"client {one.watch.client}: {one.said}", (_watch_row(one.watch),)) for one in wrong)
     clients = len({did.at.split("/")[0] for did in report.operations})
-    judged = results(
+    judged = results_of_file(
         model=MODEL,
         engine=engine,
         valid=False if anomalies else UNKNOWN if verdict.reason else True,

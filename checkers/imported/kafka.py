@@ -17,7 +17,7 @@ from checkers.imported.figures import Losses, figures
 from checkers.imported.json_values import to_json
 from checkers.imported.load import of_kafka
 from checkers.imported.options import Question
-from checkers.imported.results import results
+from checkers.imported.results import results_of_file
 from checkers.kafka.check import KafkaVerdict, check
 from checkers.kafka.losses import losses
 from checkers.kafka.names import STANDS
@@ -67,7 +67,7 @@ def told_of(verdict: KafkaVerdict, history: KafkaHistory, question: Question, en
     time_ns = records.time_ns
     told_beside = figures(of_kafka(records), history.others, Losses(time_ns[acked], time_ns[proof]))
     examined = f"{verdict.examined.get('records', 0)} records, {verdict.examined.get('messages', 0)} messages"
-    return results(
+    return results_of_file(
         model=question.model,
         engine=engine,
         valid=verdict.valid,

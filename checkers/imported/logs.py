@@ -23,7 +23,7 @@ from checkers.imported.load import of_operations
 from checkers.imported.log_columns import shard_of, values_of
 from checkers.imported.log_report import Found, Log, examples_of
 from checkers.imported.options import Question
-from checkers.imported.results import results
+from checkers.imported.results import results_of_file
 from checkers.log.duplicates import DuplicatesKernel
 from checkers.log.failed_read import FailedReadKernel
 from checkers.log.linearizable import LinearizableKernel
@@ -96,7 +96,7 @@ def judge(path: Place, question: Question, engine: str) -> Results:
         name: msgspec.structs.replace(anomaly(name, finding, context), examples=examples_of(name, finding, logs))
         for name, finding in found_at_all.items()
     }
-    return results(
+    return results_of_file(
         model=question.model,
         engine=engine,
         valid=validity(anomalies),

@@ -19,7 +19,7 @@ from checkers.imported.figures import Losses, figures
 from checkers.imported.json_values import to_json
 from checkers.imported.load import of_operations
 from checkers.imported.options import Question
-from checkers.imported.results import results
+from checkers.imported.results import results_of_file
 from checkers.objects import bags, minimise, registry
 from checkers.objects.calls import Call, Calls, freeze
 from checkers.objects.finding import Answer
@@ -166,7 +166,7 @@ def judge(path: Place, question: Question, engine: str) -> Results:
         for name, one in answer.found.items()
     }
     several = f" of {len(objects)} objects" if len(objects) != 1 else ""
-    return results(
+    return results_of_file(
         model=question.model,
         engine=engine,
         valid=answer.valid,

@@ -11,7 +11,7 @@ from checkers.imported.figures import Figures
 SEPARATOR = "; "
 
 
-def results(
+def results_of_file(
     *,
     model: str,
     engine: str,
@@ -40,39 +40,28 @@ def results(
     """
     if valid is True and not figures.kinds:
         valid, reason = UNKNOWN, "no client did anything in it, so there is nothing to judge"
-    ending = ""
+    reasons = [reason]
     if cut_off:
         loose = [name for name, one in anomalies.items() if name in undone and not one.allowed]
-        anomalies = {
-            name: msgspec.structs.replace(one, allowed=True) if name in loose else one
-            for name, one in anomalies.items()
-        }
+        anomalies = _with_allowed(anomalies, loose)
         valid = False if any(not one.allowed for one in anomalies.values()) else UNKNOWN
-        ending = f"judged as far as it goes: {cut_off}"
-        if loose:
-            found = join_names([f"{anomalies[name].count} {name}" for name in loose])
-            ending += f"; the rest of the history may undo {found}"
-    bad = [name for name, one in anomalies.items() if not one.allowed]
-    told = bad or list(anomalies)
-    sentence = next((one.sentence for name in told for one in anomalies[name].examples), "")
-    reasons = SEPARATOR.join(text for text in (reason, ending) if text)
-    found = ", ".join(f"{one.count} {name}{' (allowed)' if one.allowed else ''}" for name, one in anomalies.items())
-    beside = () if figures.rpo is None else (figures.rpo,)
+        reasons.append(_ending(cut_off, {name: anomalies[name].count for name in loose}))
+    why = SEPARATOR.join(text for text in reasons if text)
     row = CheckResult(
         name=model,
         valid=valid,
-        found=found or "nothing",
+        found=_counted(anomalies) or "nothing",
         examined=examined,
-        reason=reasons if valid == UNKNOWN else "",
+        reason=why if valid == UNKNOWN else "",
         anomalies=dict(anomalies),
     )
     return Results(
         valid=valid,
-        sentence=sentence,
-        reason=reasons,
+        sentence=_first_sentence(anomalies),
+        reason=why,
         model=model,
         engine=engine,
-        checks=(row, *beside),
+        checks=(row,) if figures.rpo is None else (row, figures.rpo),
         anomalies=dict(anomalies),
         counts=dict(counts or {}),
         kinds=figures.kinds,
@@ -82,3 +71,30 @@ def results(
         absent=dict(figures.absent),
         origin_ns=figures.origin_ns,
     )
+
+
+def _with_allowed(anomalies: Mapping[str, Anomaly], names: Collection[str]) -> Mapping[str, Anomaly]:
+    """The anomalies, of which these do not count as errors."""
+    return {
+        name: msgspec.structs.replace(one, allowed=True) if name in names else one for name, one in anomalies.items()
+    }
+
+
+def _ending(cut_off: str, loose: Mapping[str, int]) -> str:
+    """Why a file that ends too early is judged so. ``loose``: the anomalies that its rest may undo, with counts."""
+    ending = f"judged as far as it goes: {cut_off}"
+    if not loose:
+        return ending
+    found = join_names([f"{count} {name}" for name, count in loose.items()])
+    return f"{ending}; the rest of the history may undo {found}"
+
+
+def _counted(anomalies: Mapping[str, Anomaly]) -> str:
+    """How many of each there are, in words."""
+    return ", ".join(f"{one.count} {name}{' (allowed)' if one.allowed else ''}" for name, one in anomalies.items())
+
+
+def _first_sentence(anomalies: Mapping[str, Anomaly]) -> str:
+    """That of the first example of an error; of what is allowed if there is no error."""
+    errors = [one for one in anomalies.values() if not one.allowed]
+    return next((one.sentence for anomaly in errors or anomalies.values() for one in anomaly.examples), "")

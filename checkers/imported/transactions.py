@@ -16,7 +16,7 @@ from chaos.formats import registry as formats
 from checkers.imported.figures import figures
 from checkers.imported.json_values import to_json
 from checkers.imported.options import Question
-from checkers.imported.results import results
+from checkers.imported.results import results_of_file
 from checkers.imported.transactions_of import Imported, of_history, of_paired
 from checkers.txn.examples import Examples
 from checkers.txn.judge import Judgement, Options
@@ -59,7 +59,7 @@ def judge(path: Place, question: Question, engine: str) -> Results:
     shown = _examples(history, lists=model == LIST_APPEND)
     anomalies = {name: shown.anomaly(one, allowed=False) for name, one in verdict.anomalies.items()}
     anomalies |= {name: shown.anomaly(one, allowed=True) for name, one in verdict.beside.items()}
-    told = results(
+    told = results_of_file(
         model=question.model,
         engine=engine,
         valid=verdict.valid,

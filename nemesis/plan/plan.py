@@ -171,19 +171,15 @@ def make_plan(
     check_named(mix, topology, fault_nodes)
     if not mix.choices and not mix.every:
         return ()
-    for option, value in (("--fault-interval", interval_s), ("--fault-duration", duration_s)):
-        if not (math.isfinite(value) and value > 0):
-            raise UsageError(f"{option} {value:g}: give a number of seconds above 0")
+    _check_length("--fault-interval", interval_s)
+    _check_length("--fault-duration", duration_s)
     possible = possible_of(mix, topology, fault_nodes)
     if mix.swarm:
         mix = Mix(possible := swarm_of(possible, topology, seed))
     waiting_s = within_s if when else 0.0
     if time_limit_s + _ROUNDING_S < interval_s + waiting_s + duration_s:
         waits = f", {waiting_s:g} s of waiting for {when}" if when else ""
-        raise UsageError(
-            f"--time-limit {time_limit_s:g}: no fault fits; one takes {interval_s:g} s of health{waits}"
-            f" and {duration_s:g} s of fault; give more, or --nemesis noop for none"
-        )
+        raise _no_room(time_limit_s, f"{interval_s:g} s of health{waits} and {duration_s:g} s of fault")
     mixed = rhythm == "mixed" and (mix.every or len(mix.choices) > 1) and not when
     leads = deposing_choices(possible, topology)
     recurring = (*leads, *(together_choices(possible, topology) if mixed else ())) if mix.every else ()
@@ -200,6 +196,17 @@ def make_plan(
     if mixed and any(choice.entry.fault == FOLLOW_UP for choice in possible):
         rows = [*rows, *_restarts(drawn, rows, topology, seed, interval_s, time_limit_s)]
     return _numbered(rows)
+
+
+def _check_length(option: str, length_s: float) -> None:
+    if not (math.isfinite(length_s) and length_s > 0):
+        raise UsageError(f"{option} {length_s:g}: give a number of seconds above 0")
+
+
+def _no_room(time_limit_s: float, needed: str) -> UsageError:
+    return UsageError(
+        f"--time-limit {time_limit_s:g}: no fault fits; one takes {needed}; give more, or --nemesis noop for none"
+    )
 
 
 def _row_in(slot: Slot, choice: Choice, topology: Topology, seed: int, fixed: Sequence[str]) -> Row:

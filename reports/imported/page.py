@@ -11,9 +11,10 @@ from reports import words
 from reports.imported.bars import Bar, bars_of, in_order
 from reports.imported.lanes import Lanes, lanes_of
 from reports.imported.objects import Objects
-from reports.page.findings import anchor_of, stamp_of
+from reports.page.anomalies import anchor_of
 from reports.page.model import Stamp, Table
 from reports.page.ring import Ring, ring_of
+from reports.page.verdict import stamp_of
 from reports.summary.imported import KINDS, kind_cells, lines_beside
 
 

@@ -5,75 +5,55 @@ Pure. How the data is shown is up to ``reports.page.html`` and ``reports.summary
 
 import shlex
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from chaos.core.events import LEFT_BEHIND, Note
 from chaos.core.name_lists import join_names
 from chaos.core.runinfo import RunInfo
-from chaos.core.verdict import Results, exit_code
+from chaos.core.verdict import FaultResult, Results, exit_code
 from reports import words
 from reports.folder import Parts
 from reports.page import columns
+from reports.page.anomalies import anchor_of, anomaly_views, explained, weight_of
 from reports.page.availability import lines_of, tables_of
 from reports.page.clue import clue_of
 from reports.page.context import assumptions, config_line, environment, outcome_counts
 from reports.page.errors import errors_of
 from reports.page.faults import fault_rows, recovery
-from reports.page.findings import (
-    anchor_of,
-    anomaly_views,
-    check_rows,
-    explained,
-    stamp_of,
-    superseded,
-    threshold_rows,
-    weight_of,
-    why_unknown,
-)
-from reports.page.latency_points import Packed, dots_of, not_ok_words, packed
-from reports.page.logs import BESIDE_S, logs_of
+from reports.page.latency_points import Dot, Packed, dots_of, not_ok_words, packed
+from reports.page.logs import BESIDE_S, Logs, logs_of
 from reports.page.marks import Mark, Shown, marks_of
 from reports.page.model import AnomalyView, CheckRow, Clue, HeadsOfTables, ReportData
-from reports.page.panels import Band, Strip, asked_every_s, charts, folded
+from reports.page.panels import Band, Change, Charts, Strip, asked_every_s, charts, folded
 from reports.page.shared_outages import shared_outages
 from reports.page.space_time import scene_of
 from reports.page.terms_explained import terms_in
+from reports.page.verdict import check_rows, stamp_of, superseded, threshold_rows, why_unknown
 from reports.terms import terms_of
+
+
+class _Timeline(NamedTuple):
+    """What has a place on the time axis. ``sample``: the operations that are drawn, which ``points`` has packed."""
+
+    charts: Charts
+    changes: Sequence[Change]
+    marks: Sequence[Mark]
+    sample: Sequence[Dot]
+    points: Packed
+    logs: Logs
 
 
 def report_data(parts: Parts) -> ReportData:
     """Everything that is said of a run."""
     run, results, series = parts.run, parts.results, parts.series
-    terms = terms_of(run)
-    origin_ns = series.origin_ns if series is not None else run.origin_ns
+    terms, origin_ns = terms_of(run), series.origin_ns if series is not None else run.origin_ns
     faults = results.faults if results is not None and results.faults else folded(parts.events)
-    drawn, changes = charts(run, terms, series, faults, parts.events, origin_ns)
-    marks = marks_of(results, run, drawn.faults)
-    sample = dots_of(series.points) if series is not None else []
-    happened = [mark.at for mark in marks]
-    happened += [band.start for band in drawn.faults] + [band.end for band in drawn.faults]
-    near = [*happened, *(change.time for change in changes)]
-    logs = logs_of(parts.logs, run, parts.events, near, (-BESIDE_S, drawn.end), whole=happened)
-    points = packed(sample, [mark.dot for mark in marks if mark.dot is not None], len(run.nodes), logs.rows)
+    timeline = _timeline(parts, faults, origin_ns)
+    drawn = timeline.charts
     shared = shared_outages(faults, origin_ns)
     rows = fault_rows(parts, faults, shared, origin_ns)
-    made = recovery(parts, faults, rows, shared)
-    found = (
-        anomaly_views(
-            results,
-            drawn.faults,
-            changes,
-            run.promises.allowed,
-            terms.key,
-            marks,
-            folder=parts.folder,
-            lines=logs.rows,
-            nodes=[node.name for node in run.nodes],
-        )
-        if results is not None
-        else ()
-    )
-    stamp = stamp_of(results, broke=run.error is not None or run.status == "crashed")
-    heading = heading_of(parts)
+    found = _anomalies(parts, timeline)
+    stamp, heading = stamp_of(results, broke=run.error is not None or run.status == "crashed"), heading_of(parts)
     clue, checks = clue_of(results, drawn.faults, terms.key), check_rows(results, _two_leaders(run, drawn.strips))
     sentence = results.sentence if results is not None else _unjudged(parts)
     return ReportData(
@@ -93,20 +73,18 @@ def report_data(parts: Parts) -> ReportData:
         declined=tuple(results.declined.items()) if results is not None else (),
         engine_note=results.engine_note if results is not None else "",
         charts=drawn,
-        points=points,
-        shown=len(sample),
+        points=timeline.points,
+        shown=len(timeline.sample),
         not_ok=not_ok_words(series.points) if series is not None else "",
-        marks=_shown(results, run, marks, points, drawn.faults),
+        marks=_shown(results, run, timeline.marks, timeline.points, drawn.faults),
         terms=terms,
-        logs=logs,
+        logs=timeline.logs,
         observed=observed_words(asked_every_s(parts.events)) if drawn.strips else "",
         faults=rows,
-        recovery=made,
+        recovery=recovery(parts, faults, rows, shared),
         service=tables_of(results, origin_ns, terms),
         errors=errors_of(results, origin_ns),
-        columns=HeadsOfTables(
-            verdict=columns.VERDICT, faults=columns.FAULTS, recovery=columns.RECOVERY, facts=explained(found)
-        ),
+        columns=_heads_of_tables(found),
         service_lines=lines_of(results, origin_ns, terms.key),
         anomalies=found,
         assumptions=assumptions(parts, faults),
@@ -115,6 +93,43 @@ def report_data(parts: Parts) -> ReportData:
         config=tuple(config_line(line) for line in parts.config.splitlines()),
         files=tuple((path, words.size(size)) for path, size in parts.files),
         file_count=parts.file_count,
+    )
+
+
+def _heads_of_tables(found: Sequence[AnomalyView]) -> HeadsOfTables:
+    return HeadsOfTables(
+        verdict=columns.VERDICT, faults=columns.FAULTS, recovery=columns.RECOVERY, facts=explained(found)
+    )
+
+
+def _timeline(parts: Parts, faults: Sequence[FaultResult], origin_ns: int) -> _Timeline:
+    """Charts, marks, points and logs: of logs those lines are chosen that are near to what happened."""
+    run, series = parts.run, parts.series
+    drawn, changes = charts(run, terms_of(run), series, faults, parts.events, origin_ns)
+    marks = marks_of(parts.results, run, drawn.faults)
+    sample = dots_of(series.points) if series is not None else []
+    happened = [mark.at for mark in marks]
+    happened += [band.start for band in drawn.faults] + [band.end for band in drawn.faults]
+    near = [*happened, *(change.time for change in changes)]
+    logs = logs_of(parts.logs, run, parts.events, near, (-BESIDE_S, drawn.end), whole=happened)
+    points = packed(sample, [mark.dot for mark in marks if mark.dot is not None], len(run.nodes), logs.rows)
+    return _Timeline(drawn, changes, marks, sample, points, logs)
+
+
+def _anomalies(parts: Parts, timeline: _Timeline) -> tuple[AnomalyView, ...]:
+    """What was found, if the run was judged."""
+    if parts.results is None:
+        return ()
+    return anomaly_views(
+        parts.results,
+        timeline.charts.faults,
+        timeline.changes,
+        parts.run.promises.allowed,
+        terms_of(parts.run).key,
+        timeline.marks,
+        folder=parts.folder,
+        lines=timeline.logs.rows,
+        nodes=[node.name for node in parts.run.nodes],
     )
 
 

@@ -10,7 +10,7 @@ from chaos.core.name_lists import join_names
 from chaos.core.verdict import Headline, Results
 from checkers.anomalies.catalogue import kind_of, rank
 from reports import words
-from reports.page.findings import anchor_of, facts_of, weight_of
+from reports.page.anomalies import anchor_of, facts_of, weight_of
 from reports.page.model import Clue
 from reports.page.panels import Band
 

@@ -14,10 +14,10 @@ from chaos.core.verdict import CheckResult, FaultResult, Results
 from reports import words
 from reports.folder import Parts
 from reports.page import columns
-from reports.page.findings import word_of
 from reports.page.logs import SAME_CLOCK, skews_of
 from reports.page.model import Assumption, Table
 from reports.page.panels import phase_spans
+from reports.page.verdict import word_of
 from reports.terms import terms_of
 
 SHARE_OF_RATE: Final = 0.95

@@ -6,6 +6,7 @@ Pure. Does not measure: outages and losses come from ``results.json``.
 import re
 from collections.abc import Collection, Mapping, Sequence
 from statistics import median
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -68,63 +69,66 @@ Outages = Mapping[tuple[int, str], Shared]
 def fault_rows(parts: Parts, faults: Sequence[FaultResult], shared: Outages, origin_ns: int) -> tuple[FaultRow, ...]:
     """Faults as they were done, then those planned and never reached."""
     budget, changes = parts.run.rto_budget_s, terms_of(parts.run).changes
-    rows = []
-    for fault in faults:
-        worst = worst_rto(fault.rto, changes)
-        over = worst is not None and (not worst.recovered or (budget is not None and _weight(worst) > budget))
-        described = fault.description or " ".join(fault.targets)
-        state = "skipped" if fault.skipped else "proven" if fault.proven else "unproven"
-        rows.append(
-            FaultRow(
-                id=fault.id,
-                name=fault.name,
-                colour=fault.colour,
-                targets=described,
-                state=state,
-                evidence=fault.evidence,
-                heal=_heal_word(fault),
-                heal_evidence=fault.heal_evidence,
-                note=fault.note,
-                start=words.since(fault.inject_ns, origin_ns),
-                end=words.since(fault.heal_ns, origin_ns),
-                errors=fault.not_ok,
-                rto="—" if worst is None else rto_words(worst),
-                rto_of="" if worst is None else _whose(worst, fault.rto, changes),
-                rto_tone="bad" if over else "",
-                lost=fault.lost,
-                lost_span="" if fault.rpo_span_s is None else f"over {words.seconds(fault.rpo_span_s)}",
-                steady=steady_words(fault.steady),
-                shared=shared[fault.id, worst.f].brief(fault.id) if worst and (fault.id, worst.f) in shared else "",
-            )
-        )
+    rows = [_row_of(fault, shared, origin_ns, budget, changes) for fault in faults]
     done = {fault.id for fault in faults}
-    for number, row in enumerate(parts.plan, 1):
-        if row.get("row", number) not in done:
-            name = str(row.get("name", "?"))
-            rows.append(
-                FaultRow(
-                    id=int(row.get("row", number)),
-                    name=name,
-                    colour=row.get("colour") or of_name(name).nature.colour,
-                    targets="",
-                    state="not reached",
-                    evidence=f"planned at {words.at(row.get('at_s'))}",
-                    heal="",
-                    heal_evidence="",
-                    note="",
-                    start=None,
-                    end=None,
-                    errors=0,
-                    rto="—",
-                    rto_of="",
-                    rto_tone="",
-                    lost=0,
-                    lost_span="",
-                    steady="—",
-                )
-            )
+    planned = [(int(row.get("row", number)), row) for number, row in enumerate(parts.plan, 1)]
+    rows += [_row_not_reached(number, row) for number, row in planned if number not in done]
     named = named_faults(parts.results) if parts.results is not None else set()
     return _folded(rows, named, shared)
+
+
+def _row_of(
+    fault: FaultResult, shared: Outages, origin_ns: int, budget_s: float | None, changes: Collection[str]
+) -> FaultRow:
+    """A fault as it was done. ``changes``: the kinds of operation whose recovery counts most."""
+    worst = worst_rto(fault.rto, changes)
+    over = worst is not None and (not worst.recovered or (budget_s is not None and _weight(worst) > budget_s))
+    return FaultRow(
+        id=fault.id,
+        name=fault.name,
+        colour=fault.colour,
+        targets=fault.description or " ".join(fault.targets),
+        state="skipped" if fault.skipped else "proven" if fault.proven else "unproven",
+        evidence=fault.evidence,
+        heal=_heal_word(fault),
+        heal_evidence=fault.heal_evidence,
+        note=fault.note,
+        start=words.since(fault.inject_ns, origin_ns),
+        end=words.since(fault.heal_ns, origin_ns),
+        errors=fault.not_ok,
+        rto="—" if worst is None else rto_words(worst),
+        rto_of="" if worst is None else _whose(worst, fault.rto, changes),
+        rto_tone="bad" if over else "",
+        lost=fault.lost,
+        lost_span="" if fault.rpo_span_s is None else f"over {words.seconds(fault.rpo_span_s)}",
+        steady=steady_words(fault.steady),
+        shared=shared[fault.id, worst.f].brief(fault.id) if worst and (fault.id, worst.f) in shared else "",
+    )
+
+
+def _row_not_reached(number: int, row: Mapping[str, Any]) -> FaultRow:
+    """A row of the plan whose time did not come."""
+    name = str(row.get("name", "?"))
+    return FaultRow(
+        id=number,
+        name=name,
+        colour=row.get("colour") or of_name(name).nature.colour,
+        targets="",
+        state="not reached",
+        evidence=f"planned at {words.at(row.get('at_s'))}",
+        heal="",
+        heal_evidence="",
+        note="",
+        start=None,
+        end=None,
+        errors=0,
+        rto="—",
+        rto_of="",
+        rto_tone="",
+        lost=0,
+        lost_span="",
+        steady="—",
+    )
 
 
 def named_faults(results: Results) -> set[int]:

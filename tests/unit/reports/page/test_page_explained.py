@@ -10,9 +10,9 @@ from chaos.core.events import Phase
 from chaos.core.verdict import Anomaly, CheckResult, ErrorResult, Example, Results
 from reports.folder import read_parts
 from reports.page import context
+from reports.page.anomalies import anomaly_views, explained
 from reports.page.build import report_data
 from reports.page.errors import OPEN, errors_of
-from reports.page.findings import anomaly_views, explained
 from reports.page.html import page
 from reports.page.model import AnomalyView, ReportData
 

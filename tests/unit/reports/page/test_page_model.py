@@ -14,9 +14,10 @@ from chaos.core.verdict import Anomaly, CheckResult, Failover, Results
 from reports import words
 from reports.folder import Parts, read_parts
 from reports.page import context
+from reports.page.anomalies import anomaly_views
 from reports.page.build import report_data
-from reports.page.findings import anomaly_views, check_rows
 from reports.page.model import Moment, ReportData
+from reports.page.verdict import check_rows
 
 
 def changed(folder: Path, **parts: object) -> ReportData:

@@ -11,12 +11,12 @@ from chaos.core.verdict import CheckResult, Headline, Results
 from reports.folder import Parts, read_parts
 from reports.page.build import observed_words, report_data
 from reports.page.clue import clue_of
-from reports.page.findings import check_rows, superseded
 from reports.page.html import page as page_of
 from reports.page.model import CheckRow, ReportData
 from reports.page.panels import Interval, Strip, asked_every_s
 from reports.page.space_time import scene_of
 from reports.page.trace import HEARD, blamed, trace
+from reports.page.verdict import check_rows, superseded
 
 SUPERSEDED = Strip(
     name="b1",
