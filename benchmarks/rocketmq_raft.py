@@ -24,7 +24,7 @@ from chaos.matrix.read import read_matrix
 from reports import words
 from reports.matrix.pages import page as matrix_page
 from reports.matrix.pages import view
-from reports.matrix.recovery import pooled
+from reports.matrix.recovery import pooled_spread
 from reports.page.spread import Spread
 
 DATA = ALL_DATA / "rocketmq-raft"
@@ -95,9 +95,10 @@ def _no_loss(rows: Sequence[CellRow]) -> tuple[str, str, str, str]:
 
 def _about_three_seconds(rows: Sequence[CellRow]) -> tuple[str, str, str, str]:
     hit = [row for row in rows if not row.values[SCENARIO].startswith("controller-")]
-    spread = pooled(hit)
+    spread = pooled_spread(hit)
     alone, both = (
-        pooled([row for row in hit if row.values[SCENARIO].startswith(prefix)]) for prefix in ("broker-", "both-")
+        pooled_spread([row for row in hit if row.values[SCENARIO].startswith(prefix)])
+        for prefix in ("broker-", "both-")
     )
     rule = (
         f"over all faults that hit brokers and stopped sends: confirmed if the median recovery is {CLAIMED_RTO_S:g} s"
@@ -115,7 +116,7 @@ def _about_three_seconds(rows: Sequence[CellRow]) -> tuple[str, str, str, str]:
 
 
 def _invisible(rows: Sequence[CellRow]) -> tuple[str, str, str, str]:
-    spread = pooled([row for row in rows if row.values[SCENARIO].startswith("controller-")])
+    spread = pooled_spread([row for row in rows if row.values[SCENARIO].startswith("controller-")])
     rule = "over all faults of controllers alone: confirmed if none stopped sends (semantics.md, rule 18), else refuted"
     claim = "Faults of controllers are invisible to brokers."
     if not spread.faults:
@@ -136,7 +137,7 @@ def _cell(rows: Sequence[CellRow]) -> str:
     """One cell of the table: verdicts, recovery of sends, losses."""
     if not rows:
         return "not done"
-    spread = pooled(rows)
+    spread = pooled_spread(rows)
     middle = "no outage" if spread.median is None else words.seconds(spread.median)
     never = f", {spread.never} never" if spread.never else ""
     lost = sum(row.anomalies.get("lost-write", 0) for row in rows)

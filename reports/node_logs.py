@@ -1,4 +1,6 @@
-"""What nodes logged, as it lies in a run folder: lines with the time that each carries. Thin around ``stamped``.
+"""What nodes logged, as it lies in a run folder: lines with the time that each carries.
+
+Thin around ``lines_with_time``.
 
 A line's time is taken where it is written in a usual way: a date and time at its beginning or as a member of a JSON
 object, or seconds of the host's monotonic clock. Nothing is said of whose clock that is.
@@ -69,17 +71,17 @@ def _file(node: str, path: str, data: bytes) -> LogFile:
     whole = data[: data.rfind(b"\n", 0, MAX_BYTES) + 1] if cut else data
     text = whole.decode(errors="replace")
     every = [line for line in text.splitlines() if line.strip()]
-    lines = tuple(stamped(every))
+    lines = tuple(lines_with_time(every))
     return LogFile(node=node, path=path, lines=lines, unstamped=len(every) - len(lines), cut=cut)
 
 
-def stamped(lines: Iterable[str]) -> Iterator[LogLine]:
+def lines_with_time(lines: Iterable[str]) -> Iterator[LogLine]:
     """The lines that carry a time. Pure."""
     for line in lines:
         if line.startswith("{"):
             found = _of_object(line)
         elif match := _DATED.match(line):
-            found = _dated(match, line[match.end() :])
+            found = _line_with_date(match, line[match.end() :])
         elif match := _MONOTONIC.match(line):
             found = LogLine("monotonic", float(match[1]), line[match.end() :])
         else:
@@ -88,7 +90,7 @@ def stamped(lines: Iterable[str]) -> Iterator[LogLine]:
             yield found._replace(text=_CONTROL.sub(" ", found.text)[:LONGEST])
 
 
-def _dated(match: re.Match[str], text: str) -> LogLine | None:
+def _line_with_date(match: re.Match[str], text: str) -> LogLine | None:
     """A line whose date was found; one without a zone is taken to be in UTC."""
     year, month, day, hour, minute, second = (int(match[group]) for group in range(1, 7))
     zone = (match[8] or "Z").replace("UTC", "Z").replace("Z", "+00:00")
@@ -113,4 +115,4 @@ def _of_object(line: str) -> LogLine | None:
     if isinstance(stamp, int | float):
         return LogLine("wall", float(stamp), text)
     match = _DATED.match(stamp) if isinstance(stamp, str) else None
-    return None if match is None else _dated(match, text)
+    return None if match is None else _line_with_date(match, text)

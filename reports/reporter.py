@@ -35,19 +35,19 @@ class Reporter(Protocol):
 
 
 @plugins.cache_by_plugins
-def _loaded() -> tuple[dict[str, Reporter], dict[str, str]]:
+def _load_reporters() -> tuple[dict[str, Reporter], dict[str, str]]:
     """The reporters by name, and of those that cannot be used why."""
     found: dict[str, Reporter] = {}
     broken: dict[str, str] = {}
     for name in plugins.names(GROUP):
         try:
-            found[name] = _checked(name, found)
+            found[name] = _load_checked(name, found)
         except (UsageError, TypeError, AttributeError) as error:
             broken[name] = str(error)
     return found, broken
 
 
-def _checked(name: str, others: Mapping[str, Reporter]) -> Reporter:
+def _load_checked(name: str, others: Mapping[str, Reporter]) -> Reporter:
     """The reporter behind an entry point.
 
     Raises:
@@ -69,12 +69,12 @@ def _checked(name: str, others: Mapping[str, Reporter]) -> Reporter:
 
 def reporters() -> Mapping[str, Reporter]:
     """Every reporter that can be used, by name."""
-    return MappingProxyType(_loaded()[0])
+    return MappingProxyType(_load_reporters()[0])
 
 
-def broken() -> Mapping[str, str]:
+def broken_reporters() -> Mapping[str, str]:
     """The names of the reporters that cannot be used, and why."""
-    return MappingProxyType(_loaded()[1])
+    return MappingProxyType(_load_reporters()[1])
 
 
 def reporter_named(name: str) -> Reporter:
@@ -83,7 +83,7 @@ def reporter_named(name: str) -> Reporter:
     Raises:
         UsageError: there is none.
     """
-    found, why = _loaded()
+    found, why = _load_reporters()
     if name not in found:
         raise UsageError(
             f"no reporter {name!r} here{f': {why[name]}' if name in why else plugins.did_you_mean(name, found)}"
@@ -110,10 +110,10 @@ def write(folder: Path, names: Iterable[str] = ()) -> list[Path]:
         chosen = [one for one in reporters().values() if one.name == PAGE or (folder / one.file).exists()]
     made = {one.file for one in reporters().values()}
     parts = read_parts(folder, made)
-    return [_written(folder / one.file, one.render(parts)) for one in chosen]
+    return [_write_text(folder / one.file, one.render(parts)) for one in chosen]
 
 
-def _written(target: Path, text: str) -> Path:
+def _write_text(target: Path, text: str) -> Path:
     """A file, replaced in one step."""
     partial = target.with_name(f"{target.name}.partial")
     try:

@@ -51,22 +51,22 @@ def seconds(value_s: float) -> str:
     return f"{value_s * 1000:.0f} ms" if size >= 0.01 else f"{value_s * 1000:.1f} ms"  # noqa: PLR2004 - ten milliseconds
 
 
-def given(value_s: float) -> str:
+def duration(value_s: float) -> str:
     """A duration somebody chose, as it was chosen: ``20 s``, ``0.5 s``."""
     return f"{value_s:g} s"
 
 
-def at(value_s: float | None) -> str:
+def moment(value_s: float | None) -> str:
     """A point in time relative to the start of the load: ``24.310 s``; a dash for none."""
     return "—" if value_s is None else f"{value_s:.1f} s"
 
 
-def since(time_ns: int | None, origin_ns: int) -> float | None:
+def seconds_since(time_ns: int | None, origin_ns: int) -> float | None:
     """A time of the run's clock as seconds since ``origin_ns``."""
     return None if time_ns is None else (time_ns - origin_ns) / NS_PER_S
 
 
-def size(number_bytes: int) -> str:
+def file_size(number_bytes: int) -> str:
     """A file's size: ``812 B``, ``4.1 kB``, ``1.6 MB``."""
     value = float(number_bytes)
     for unit in ("B", "kB", "MB", "GB"):
@@ -76,7 +76,7 @@ def size(number_bytes: int) -> str:
     return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
 
 
-def cell(value: Any) -> str:
+def cell_text(value: Any) -> str:
     """A JSON value as a table shows it."""
     if value is None:
         return ""
@@ -85,17 +85,17 @@ def cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, list | tuple):
-        return ", ".join(map(cell, value))
+        return ", ".join(map(cell_text, value))
     return str(value)
 
 
-def flattened(value: Any, prefix: str = "") -> list[tuple[str, str]]:
+def flat_rows(value: Any, prefix: str = "") -> list[tuple[str, str]]:
     """A JSON object as (dotted name, value) rows."""
     if isinstance(value, dict) and value:
         return [
-            row for key, inner in value.items() for row in flattened(inner, f"{prefix}.{key}" if prefix else str(key))
+            row for key, inner in value.items() for row in flat_rows(inner, f"{prefix}.{key}" if prefix else str(key))
         ]
-    return [(prefix, cell(value))] if prefix else []
+    return [(prefix, cell_text(value))] if prefix else []
 
 
 def rule(name: str) -> str:

@@ -40,7 +40,9 @@ def _objects(file: Place, question: "Question", results: Results) -> "Objects":
     try:
         size = bytes_of_history(file)
         if size > DRAWN_BYTES:
-            return Objects(said=f"The file has {words.size(size)}; objects are drawn up to {words.size(DRAWN_BYTES)}.")
+            return Objects(
+                said=f"The file has {words.file_size(size)}; objects are drawn up to {words.file_size(DRAWN_BYTES)}."
+            )
         history = read(file, question.format, independent=question.independent)
     except ChaosError as error:
         return Objects(said=f"They are not drawn: {error}")

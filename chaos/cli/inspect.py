@@ -67,10 +67,10 @@ def _anomalies() -> Rows:
 
 
 def _reporters() -> Rows:
-    from reports.reporter import broken, reporters
+    from reports.reporter import broken_reporters, reporters
 
     found = [{"name": one.name, "file": one.file, "help": one.help} for one in reporters().values()]
-    return [*found, *_broken(broken(), file="")]
+    return [*found, *_broken(broken_reporters(), file="")]
 
 
 def _settings() -> Rows:

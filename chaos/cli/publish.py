@@ -37,6 +37,8 @@ def publish_command(target: Path, last: int | None, store: str) -> int:
     made = publish(Path(store), target, last, __version__)
     left_out = f" ({made.left_out} older left out)" if made.left_out else ""
     matrices = f", {made.matrices} {'matrix' if made.matrices == 1 else 'matrices'}" if made.matrices else ""
-    click.echo(f"{words.plural(made.runs, 'run')}{left_out}{matrices}: {made.files} files, {words.size(made.size)}")
+    click.echo(
+        f"{words.plural(made.runs, 'run')}{left_out}{matrices}: {made.files} files, {words.file_size(made.size)}"
+    )
     click.echo(str(target if target.suffix == ".zip" else target / "index.html"))
     return 0

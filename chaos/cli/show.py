@@ -180,7 +180,7 @@ def _lines(folder: Path, around: str | None, context: int, filters: dict[str, An
         for event in read_events_of(folder, run)
         if (first_ns is None or event.time_ns >= first_ns)
         and (last_ns is None or event.time_ns <= last_ns)
-        and (node is None or history_text.about_node(event, node))
+        and (node is None or history_text.concerns_node(event, node))
     ]
     operations = (
         history_text.operation_line(one, model, names, run.origin_ns, hit=hit(one))
@@ -190,8 +190,8 @@ def _lines(folder: Path, around: str | None, context: int, filters: dict[str, An
     if target is None:
         return (line.text for line in merged)
     if target.value is None and target.offset is None:
-        return history_text.around(_nearest(merged, target.at_ns), context, lambda line: line.hit)
-    return history_text.around(merged, context, lambda line: line.hit)
+        return history_text.lines_around(_nearest(merged, target.at_ns), context, lambda line: line.hit)
+    return history_text.lines_around(merged, context, lambda line: line.hit)
 
 
 def _hits(folder: Path, target: Sought | None) -> Any:

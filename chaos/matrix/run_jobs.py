@@ -32,7 +32,7 @@ from cluster import clean
 from cluster.hosts.docker.cleanup import present
 from reports import words
 from reports.matrix.pages import write_pages
-from reports.matrix.recovery import change_of, pooled
+from reports.matrix.recovery import change_of, pooled_spread
 from reports.reporter import write
 
 RUNS: Final = "runs"
@@ -187,7 +187,7 @@ def deadline_s(job: Job) -> float:
 
 def line(row: CellRow, number: int, total: int, rest_s: float) -> str:
     """What is said of a job that is done."""
-    middle = pooled([row]).median
+    middle = pooled_spread([row]).median
     faults = f"{row.proven} of {row.planned} faults" + (f" ({row.skipped} skipped)" if row.skipped else "")
     recovery = f", {change_of([row])} RTO {words.seconds(middle)}" if middle is not None else ""
     why = f": {row.sentence if row.verdict == 'invalid' else row.reason}" if row.verdict != "valid" else ""

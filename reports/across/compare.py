@@ -15,7 +15,7 @@ from chaos.core.verdict import Valid
 from reports import words
 from reports.across.figures import BLOCK_S, Figures
 from reports.across.noise import Difference, as_numbers, difference
-from reports.across.settings import Changed, changed
+from reports.across.settings import Changed, changed_settings
 from reports.page.spread import spread_of
 
 MOST: Final = 8
@@ -92,7 +92,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 def compare(runs: Sequence[Figures], paths: Sequence[str]) -> Comparison:
     """Hold runs against the first of them; ``paths``: their folders, as people name them."""
     columns = tuple(_column(position, one, path) for position, (one, path) in enumerate(zip(runs, paths, strict=True)))
-    settings = changed([one.run for one in runs])
+    settings = changed_settings([one.run for one in runs])
     sections = tuple(
         section for section in (_checks(runs), _found(runs), _recovery(runs), _service(runs)) if section.rows
     )
@@ -111,7 +111,7 @@ def letter(position: int) -> str:
     return chr(ord("A") + position)
 
 
-def shown(value: Value, unit: Unit) -> str:
+def value_text(value: Value, unit: Unit) -> str:
     """A value as people read it; a dash for none."""
     if value is None:
         return "—"
@@ -286,7 +286,7 @@ def _word(column: Column) -> str:
 
 def _clear(row: Row, columns: Sequence[Column]) -> str:
     sides = [
-        f"{one.word} in {column.letter} ({shown(row.values[0], row.unit)} → {shown(value, row.unit)})"
+        f"{one.word} in {column.letter} ({value_text(row.values[0], row.unit)} → {value_text(value, row.unit)})"
         for column, value, one in zip(columns[1:], row.values[1:], row.against, strict=True)
         if one.word in ("higher", "lower")
     ]

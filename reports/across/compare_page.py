@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from reports import words
-from reports.across.compare import Column, Comparison, Distribution, Row, Section, shown
+from reports.across.compare import Column, Comparison, Distribution, Row, Section, value_text
 from reports.across.compare_text import note, word
 from reports.across.figures import BLOCK_S
 from reports.page.html import template
@@ -86,7 +86,7 @@ def view(made: Comparison, links: Sequence[str]) -> CompareView:
         recovery_scale=recovery_scale,
         latencies=latencies,
         latency_scale=latency_scale,
-        block=words.given(BLOCK_S),
+        block=words.duration(BLOCK_S),
     )
 
 
@@ -96,7 +96,7 @@ def _section(section: Section, letters: Sequence[str]) -> SectionView:
 
 
 def _row(row: Row, letters: Sequence[str]) -> RowView:
-    texts = [shown(value, row.unit) for value in row.values]
+    texts = [value_text(value, row.unit) for value in row.values]
     verdicts = row.unit == "verdict"
     return RowView(
         name=row.name,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from reports.across.compare import Column, Comparison, Row, Section, shown
+from reports.across.compare import Column, Comparison, Row, Section, value_text
 from reports.across.noise import Difference
 from reports.summary.terminal import tone_of
 from reports.summary.text_style import PIPED, TextStyle, Tone
@@ -14,9 +14,9 @@ _SHORT: Final = {"no clear difference": "≈", "within precision": "≈", "too f
 
 def lines(made: Comparison, style: TextStyle = PIPED) -> list[str]:
     """The comparison's lines."""
-    out = [line for sentence in made.sentences for line in style.wrapped(sentence)]
+    out = [line for sentence in made.sentences for line in style.wrap(sentence)]
     alike = [{run.system for run in made.runs}, {run.workload for run in made.runs}, {run.nemesis for run in made.runs}]
-    out += ["", style.cut(" · ".join(only for (only, *others) in alike if not others)), *_runs(made.runs, style)]
+    out += ["", style.shorten(" · ".join(only for (only, *others) in alike if not others)), *_runs(made.runs, style)]
     letters = tuple(run.letter for run in made.runs)
     if made.settings:
         cells = [(one.name, *one.values) for one in made.settings]
@@ -49,7 +49,7 @@ def _runs(runs: Sequence[Column], style: TextStyle) -> list[str]:
 
 def word(run: Column) -> str:
     """The verdict of a run, or how far it got."""
-    return shown(run.valid, "verdict") if run.valid is not None else run.status
+    return value_text(run.valid, "verdict") if run.valid is not None else run.status
 
 
 def _section(section: Section, letters: Sequence[str], style: TextStyle) -> list[str]:
@@ -67,7 +67,7 @@ def _section(section: Section, letters: Sequence[str], style: TextStyle) -> list
 
 
 def _cells(row: Row, letters: Sequence[str], width: int) -> tuple[str, ...]:
-    cells = (row.name, *(shown(value, row.unit) for value in row.values))
+    cells = (row.name, *(value_text(value, row.unit) for value in row.values))
     return (*cells, note(row.against, letters)) if width > len(cells) else cells
 
 

@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from reports import words
-from reports.across.settings import changed
+from reports.across.settings import changed_settings
 from reports.across.stores import Store, Stored, StoredMatrix
 from reports.across.trend import BROKE, Night, Outcome, Trend, night_of, outcome_of, trends
 from reports.matrix.pages import view as matrix_view
@@ -220,7 +220,7 @@ def _mark(night: Night, before: Night | None, link: Link) -> Mark:
 def _changed(before: Night, night: Night) -> list[str]:
     """The settings in which the worst runs of two nights differ."""
     runs = [one.worst.figures.run for one in (before, night) if one.worst.figures is not None]
-    return [setting.name for setting in changed(runs)]
+    return [setting.name for setting in changed_settings(runs)]
 
 
 def _curve(values: Sequence[float | None], told: Callable[[float], str], name: str) -> Curve:

@@ -62,7 +62,7 @@ def publish(source: Path, target: Path, last: int | None, version: str) -> Publi
     if not store.runs and not store.matrices:
         raise UsageError(f"{source}: no runs in it; name a store, or a folder that `chaos matrix` made")
     _check_target(target, source)
-    with _beside(target) as made:
+    with _folder_beside(target) as made:
         kept = store.runs if last is None else store.runs[len(store.runs) - min(last, len(store.runs)) :]
         private = private_of_machine(source)
         shown = [_run(run, made / run.where, private) for run in kept]
@@ -82,7 +82,7 @@ def publish(source: Path, target: Path, last: int | None, version: str) -> Publi
             size=sum(path.stat().st_size for path in files),
         )
         (made / MARK).write_bytes(msgspec.json.format(msgspec.json.encode(told), indent=1) + b"\n")
-        _put(made, target)
+        _move_into_place(made, target)
     return told
 
 
@@ -96,7 +96,7 @@ def private_of_machine(source: Path) -> Private:
     return private_of(places, (socket.gethostname(), socket.getfqdn()), os.environ)
 
 
-def redacted(parts: Parts, redactor: Redactor, name: str) -> Parts:
+def redact_parts(parts: Parts, redactor: Redactor, name: str) -> Parts:
     """What is told of a run without what is private; its files are those that are published."""
     kept = tuple((path, size) for path, size in parts.files if path in RESULTS)
     run = msgspec.structs.replace(parts.run, boot_id="")
@@ -115,7 +115,7 @@ def _run(run: Stored, folder: Path, private: Private) -> Stored:
         found = read_parts(run.folder)
     except ChaosError as error:
         return msgspec.structs.replace(unreadable, error=Redactor(private).text(str(error)))
-    parts = redacted(found, Redactor(private, found.run), run.id)
+    parts = redact_parts(found, Redactor(private, found.run), run.id)
     folder.mkdir(parents=True)
     for reporter in reporters().values():
         (folder / reporter.file).write_text(reporter.render(parts), encoding="utf-8")
@@ -168,7 +168,7 @@ def _check_target(target: Path, source: Path) -> None:
 
 
 @contextmanager
-def _beside(target: Path) -> Iterator[Path]:
+def _folder_beside(target: Path) -> Iterator[Path]:
     """A folder to be filled beside the target, so that it can take its place in one step."""
     made = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.absolute().parent))
     try:
@@ -178,7 +178,7 @@ def _beside(target: Path) -> Iterator[Path]:
         shutil.rmtree(made, ignore_errors=True)
 
 
-def _put(made: Path, target: Path) -> None:
+def _move_into_place(made: Path, target: Path) -> None:
     """Put what was made where it was asked for."""
     if not _is_zip(target):
         if target.exists():

@@ -45,15 +45,15 @@ def settings_of(run: RunInfo) -> dict[str, str]:
     for node in run.nodes:
         roles[node.role] = roles.get(node.role, 0) + 1
     machine = {name: value for name, value in run.machine.items() if name != "revision"}
-    rows = [(name.removesuffix("_s").replace("_", "-"), words.cell(fields[name])) for name in _ASKED]
+    rows = [(name.removesuffix("_s").replace("_", "-"), words.cell_text(fields[name])) for name in _ASKED]
     rows.append(("nodes", ", ".join(words.plural(number, role) for role, number in roles.items())))
-    rows += words.flattened(run.mix, "mix")
-    rows += words.flattened(run.settings, "settings")
-    rows += words.flattened(machine, "machine")
+    rows += words.flat_rows(run.mix, "mix")
+    rows += words.flat_rows(run.settings, "settings")
+    rows += words.flat_rows(machine, "machine")
     return dict(rows)
 
 
-def changed(runs: Sequence[RunInfo]) -> tuple[Changed, ...]:
+def changed_settings(runs: Sequence[RunInfo]) -> tuple[Changed, ...]:
     """The settings in which runs differ, in the order in which they are told of a run."""
     told = [settings_of(run) for run in runs]
     names = dict.fromkeys(name for one in told for name in one)

@@ -57,7 +57,7 @@ def event_lines(events: Iterable[Event], run: RunInfo) -> Iterator[Line]:
     last: dict[str, tuple[Any, ...]] = {}
     for event in events:
         if isinstance(event, Observation):
-            said = _said(event)
+            said = _observed_facts(event)
             if last.get(event.node) == said or not any(said):
                 continue
             last[event.node] = said
@@ -65,7 +65,7 @@ def event_lines(events: Iterable[Event], run: RunInfo) -> Iterator[Line]:
         yield Line(event.time_ns, f"{at_s:9.3f}  {_event(event, run)}", event=True)
 
 
-def _said(event: Observation) -> tuple[Any, ...]:
+def _observed_facts(event: Observation) -> tuple[Any, ...]:
     return (not event.alive, event.role, event.claims or (), event.error)
 
 
@@ -96,14 +96,14 @@ def _event(event: Event, run: RunInfo) -> str:
     return f"-- {event.node} says: {', '.join(filter(None, parts))}"
 
 
-def about_node(event: Event, node: str) -> bool:
+def concerns_node(event: Event, node: str) -> bool:
     """Whether an event concerns a node; phases concern everybody."""
     if isinstance(event, Fault):
         return node in event.targets
     return isinstance(event, Phase) or event.node in (None, node)
 
 
-def around(lines: Iterable[Line], context: int, wanted: Callable[[Line], bool]) -> Iterator[str]:
+def lines_around(lines: Iterable[Line], context: int, wanted: Callable[[Line], bool]) -> Iterator[str]:
     """The wanted lines, marked, each with ``context`` lines before and after it; gaps are shown."""
     before: deque[Line] = deque(maxlen=context)
     after, gap, any_yet = 0, False, False

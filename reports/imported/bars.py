@@ -60,14 +60,14 @@ def bar_of(
 def bars_of(example: Example) -> tuple[Bar, ...]:
     """The operations of an example that say when they were; none if they do not say it."""
     paired = any("index" in row for row in example.ops)
-    found = tuple(_paired(example.ops) if paired else _whole(example.ops))
+    found = tuple(_bars_of_ends(example.ops) if paired else _bars_of_operations(example.ops))
     if not example.order:
         return found
     places = {number: place for place, number in enumerate(example.order, 1)}
     guilty = example.ops[0].get("op")
     marked = [msgspec.structs.replace(bar, guilty=bar.number == guilty, place=places.get(bar.number)) for bar in found]
     ordered = in_order(marked)
-    return tuple(msgspec.structs.replace(bar, before=_before(bar, ordered)) for bar in marked)
+    return tuple(msgspec.structs.replace(bar, before=_order_before(bar, ordered)) for bar in marked)
 
 
 def in_order(bars: Iterable[Bar]) -> list[Bar]:
@@ -75,7 +75,7 @@ def in_order(bars: Iterable[Bar]) -> list[Bar]:
     return sorted((bar for bar in bars if bar.place is not None), key=lambda bar: bar.place or 0)
 
 
-def _before(bar: Bar, ordered: Sequence[Bar]) -> tuple[str, ...]:
+def _order_before(bar: Bar, ordered: Sequence[Bar]) -> tuple[str, ...]:
     """The order up to an operation, a line each; of the one that fits nowhere all that the order holds."""
     if bar.place is None and not bar.guilty:
         return ("not in the order",)
@@ -86,16 +86,16 @@ def _before(bar: Bar, ordered: Sequence[Bar]) -> tuple[str, ...]:
     return (head, *more, *(f"{one.place}. {one.text} ({one.number})" for one in before[-SHOWN:]))
 
 
-def _whole(rows: Sequence[Mapping[str, Any]]) -> Iterator[Bar]:
+def _bars_of_operations(rows: Sequence[Mapping[str, Any]]) -> Iterator[Bar]:
     """Rows of which each is an operation with the moments of its ends."""
     for row in rows:
         end = row.get("complete")
         begin = row.get("invoke", end)
         if "op" in row and begin is not None:
-            yield _bar(row, int(row["op"]), float(begin), None if end is None else float(end), said(row))
+            yield _bar(row, int(row["op"]), float(begin), None if end is None else float(end), argument_and_answer(row))
 
 
-def _paired(rows: Sequence[Mapping[str, Any]]) -> Iterator[Bar]:
+def _bars_of_ends(rows: Sequence[Mapping[str, Any]]) -> Iterator[Bar]:
     """Rows of which each is an end of an operation, ordered by their numbers."""
     open_rows: dict[Any, Mapping[str, Any]] = {}
     for row in sorted(rows, key=lambda row: int(row["index"])):
@@ -124,7 +124,7 @@ _NOT_SAID: Final = frozenset(
 )
 
 
-def said(row: Mapping[str, Any]) -> str:
+def argument_and_answer(row: Mapping[str, Any]) -> str:
     """What went in and what came out, of a row with ``f``, ``type``, what it was asked and what it got."""
     given = row.get("argument", row.get("value"))
     got = row.get("output")
@@ -150,7 +150,7 @@ def text_of(value: Any) -> str:
         return f"#{{{' '.join(sorted(map(text_of, value), key=lambda text: (len(text), text)))}}}"
     if isinstance(value, dict):
         return f"{{{', '.join(f'{text_of(key)} {text_of(one)}' for key, one in value.items())}}}"
-    return "nil" if value is None else words.cell(value)
+    return "nil" if value is None else words.cell_text(value)
 
 
 def _steps(value: Any) -> str:

@@ -94,13 +94,13 @@ def _places(bars: Sequence[Bar]) -> dict[tuple[float, int], float]:
         if end:
             x = max(x, *(at[bar.begin, 0] + _room(bar) for bar in ended[moment]))
         else:
-            x = max(x, *(_behind(bar, bars, at) for bar in begun[moment]))
+            x = max(x, *(_begin_behind(bar, bars, at) for bar in begun[moment]))
         at[moment, end] = x
     at[math.inf, 1] = max([x, *(at[bar.begin, 0] + _room(bar) for bar in bars if bar.end is None)])
     return at
 
 
-def _behind(bar: Bar, bars: Sequence[Bar], at: dict[tuple[float, int], float]) -> float:
+def _begin_behind(bar: Bar, bars: Sequence[Bar], at: dict[tuple[float, int], float]) -> float:
     """Where a bar may begin so that it does not cover the label of an open one of the same process."""
     before = [one for one in bars if one.process == bar.process != "" and one.end is None and one.begin < bar.begin]
     return max((at[one.begin, 0] + _room(one) for one in before), default=0.0)

@@ -12,7 +12,7 @@ import msgspec
 from chaos.core.verdict import Results
 from chaos.formats.operations import NEVER, Operation
 from reports import words
-from reports.imported.bars import Bar, bar_of, said, text_of
+from reports.imported.bars import Bar, argument_and_answer, bar_of, text_of
 from reports.imported.lanes import Lanes, lanes_of
 
 OBJECTS: Final = 24
@@ -48,9 +48,9 @@ def objects_of(operations: Sequence[Operation], results: Results) -> Objects:
     """The timelines of the objects of a history."""
     found: dict[str, list[tuple[Operation, str]]] = {}
     for operation in operations:
-        for name, label in _touched(operation):
+        for name, label in _objects_touched(operation):
             found.setdefault(name, []).append((operation, label))
-    bad = _guilty(results)
+    bad = _guilty_operations(results)
     hits = {name: [_id(operation) in bad for operation, _ in own] for name, own in found.items()}
     ordered = sorted(found, key=lambda name: (not any(hits[name]), not name.isdecimal(), len(name), name))
     parts = tuple(_part(place, name, found[name], hits[name]) for place, name in enumerate(ordered[:OBJECTS]))
@@ -78,7 +78,7 @@ def _id(operation: Operation) -> tuple[int, str]:
     return operation.invoke, text_of(operation.process)
 
 
-def _guilty(results: Results) -> set[tuple[int, str]]:
+def _guilty_operations(results: Results) -> set[tuple[int, str]]:
     """Which operations the examples of errors are about: when they were invoked, and by whom."""
     rows: Iterable[Mapping[str, Any]] = (
         row
@@ -95,7 +95,7 @@ def _guilty(results: Results) -> set[tuple[int, str]]:
     return out
 
 
-def _touched(operation: Operation) -> Iterator[tuple[str, str]]:
+def _objects_touched(operation: Operation) -> Iterator[tuple[str, str]]:
     """The objects that an operation is about, each with what it did there."""
     steps = _steps(operation.output) or _steps(operation.argument)
     if not steps:
@@ -106,7 +106,7 @@ def _touched(operation: Operation) -> Iterator[tuple[str, str]]:
             "argument": operation.argument,
             "output": operation.output,
         }
-        yield name, f"{operation.f} {said({**row, **operation.extra})}".strip()
+        yield name, f"{operation.f} {argument_and_answer({**row, **operation.extra})}".strip()
         return
     by_object: dict[str, list[str]] = {}
     for step in steps:

@@ -138,7 +138,7 @@ def _example(example: Example) -> ExamplePart:
         ring=ring_of(example.circle, _labels(bars)),
         edges=tuple((edge.kind, edge.reason) for edge in example.circle),
         columns=columns,
-        rows=tuple(tuple(words.cell(row.get(key)) for key in columns) for row in example.ops),
+        rows=tuple(tuple(words.cell_text(row.get(key)) for key in columns) for row in example.ops),
     )
 
 

@@ -15,8 +15,8 @@ from chaos.core.fault_nature import Colour, of_name
 from chaos.core.matrix_results import CellRow, MatrixPlan, Planned, current, read_plan, read_rows
 from reports import words
 from reports.junit import Case, as_text, suite, threshold_cases
-from reports.matrix.recovery import change_of, pooled
-from reports.matrix.thresholds import ThresholdCell, counted, unmet
+from reports.matrix.recovery import change_of, pooled_spread
+from reports.matrix.thresholds import ThresholdCell, held_count_text, unmet_thresholds
 from reports.page.html import REPORT, own_script, template
 from reports.page.model import Stamp
 from reports.page.spread import Spread, SpreadRow, scale_of, spread_row
@@ -135,7 +135,7 @@ def view(plan: MatrixPlan, rows: Sequence[CellRow], reported: Collection[str] | 
         rows = [row if row.run in reported else msgspec.structs.replace(row, run="") for row in rows]
     done = current(plan.jobs, rows)
     all_rows = [done[job.id] for job in plan.jobs if job.id in done]
-    scale_s = scale_of([pooled([row]) for row in all_rows])
+    scale_s = scale_of([pooled_spread([row]) for row in all_rows])
     counts = {verdict: sum(row.verdict == verdict for row in all_rows) for verdict in TONES}
     return MatrixView(
         title=f"matrix {plan.name}",
@@ -149,7 +149,7 @@ def view(plan: MatrixPlan, rows: Sequence[CellRow], reported: Collection[str] | 
         scale=words.seconds(scale_s),
         change=change_of(all_rows),
         runs=tuple(_run(job, tuple(plan.axes), done.get(job.id)) for job in plan.jobs),
-        unmet=unmet(all_rows),
+        unmet=unmet_thresholds(all_rows),
     )
 
 
@@ -167,7 +167,7 @@ def _sentence(plan: MatrixPlan, rows: Sequence[CellRow], counts: dict[str, int])
     faults, lost = sum(row.proven for row in rows), sum(row.lost for row in rows)
     planned, skipped = sum(row.planned for row in rows), sum(row.skipped for row in rows)
     left_out = f" {skipped} of {words.plural(planned, 'planned fault')} skipped," if skipped else ""
-    thresholds = counted(rows)
+    thresholds = held_count_text(rows)
     first = f"{thresholds}. " if any(one.state != "held" for row in rows for one in row.thresholds) else ""
     last = f" {thresholds}." if thresholds and not first else ""
     excused = sum(row.answer != row.verdict for row in rows)
@@ -226,7 +226,7 @@ def _tables(plan: MatrixPlan, rows: Sequence[CellRow], scale_s: float) -> Iterat
 def _cell(rows: Sequence[CellRow], name: str, scale_s: float) -> CellView | None:
     if not rows:
         return None
-    spread = pooled(rows)
+    spread = pooled_spread(rows)
     order = ("broke", "invalid", "unknown", "valid")
     worst_first = sorted(rows, key=lambda row: order.index(row.verdict))
     links = tuple(
@@ -276,7 +276,7 @@ def _spreads(plan: MatrixPlan, rows: Sequence[CellRow], scale_s: float) -> Itera
     for axis, values in plan.axes.items():
         for name in values:
             own = [row for row in rows if row.values[axis] == name]
-            spread = pooled(own)
+            spread = pooled_spread(own)
             if spread.faults:
                 yield spread_row(f"{axis} {name}", _colour(own, name), change_of(own), spread, scale_s)
 
@@ -300,7 +300,7 @@ def _run(job: Planned, axes: Sequence[str], row: CellRow | None) -> RunRow:
             said="",
             earlier=0,
         )
-    spread = pooled([row])
+    spread = pooled_spread([row])
     return RunRow(
         id=row.id,
         link=_link(row),

@@ -18,22 +18,22 @@ OF_OLDER_ROWS: Final = ("send",)
 
 def recovery_of(row: CellRow) -> tuple[Recovery, ...]:
     """Recovery of changes from each fault of a run: where there are several kinds, of the one that took longest."""
-    return tuple(_longest(of_fault) for of_fault in zip(*(row.rto[f] for f in measured(row)), strict=True))
+    return tuple(_longest(of_fault) for of_fault in zip(*(row.rto[f] for f in measured_kinds(row)), strict=True))
 
 
-def pooled(rows: Sequence[CellRow]) -> Spread:
+def pooled_spread(rows: Sequence[CellRow]) -> Spread:
     """The distribution over all faults of several runs."""
     return spread_of([one for row in rows for one in recovery_of(row)])
 
 
-def measured(row: CellRow) -> list[str]:
+def measured_kinds(row: CellRow) -> list[str]:
     """The kinds of changes that a run asked for, and so has recoveries of."""
     return [f for f in row.rto if f in (row.changes or OF_OLDER_ROWS)]
 
 
 def change_of(rows: Iterable[CellRow]) -> str:
     """What a change is called in these runs: their only kind, or ``change``."""
-    kinds = {f for row in rows for f in measured(row)}
+    kinds = {f for row in rows for f in measured_kinds(row)}
     return kinds.pop() if len(kinds) == 1 else ANY
 
 

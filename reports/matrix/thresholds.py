@@ -22,7 +22,7 @@ class ThresholdCell(NamedTuple):
     said: str
 
 
-def unmet(rows: Iterable[CellRow], anchor: str = "run-") -> tuple[ThresholdCell, ...]:
+def unmet_thresholds(rows: Iterable[CellRow], anchor: str = "run-") -> tuple[ThresholdCell, ...]:
     """The thresholds that do not hold, the broken ones first."""
     found = [(row, one) for row in rows for one in row.thresholds if one.state != "held"]
     found.sort(key=lambda pair: pair[1].state != "broken")
@@ -34,7 +34,7 @@ def unmet(rows: Iterable[CellRow], anchor: str = "run-") -> tuple[ThresholdCell,
     )
 
 
-def counted(rows: Sequence[CellRow]) -> str:
+def held_count_text(rows: Sequence[CellRow]) -> str:
     """``11 of 12 thresholds held, 1 broken``; empty if there are none."""
     every: list[ThresholdResult] = [one for row in rows for one in row.thresholds]
     if not every:

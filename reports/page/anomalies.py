@@ -20,7 +20,7 @@ from reports.page.model import AnomalyView, ExampleView
 from reports.page.op_words import op_words
 from reports.page.panels import Band, Change
 from reports.page.ring import ring_of
-from reports.page.trace import blamed, trace
+from reports.page.trace import blamed_faults, trace
 
 DAMAGED: Final = "corrupt"
 """The anomaly of a record whose body is not one of ours or fails its checksum."""
@@ -124,12 +124,12 @@ def _example_view(name: str, number: int, beside: _Surroundings) -> ExampleView:
 def _table_of(ops: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Heads and rows of the table of operations: the columns in which any of them has a value."""
     columns = tuple(dict.fromkeys(key for op in ops for key, value in op.items() if value is not None))
-    return columns, tuple(tuple(words.cell(op.get(key)) for key in columns) for op in ops)
+    return columns, tuple(tuple(words.cell_text(op.get(key)) for key in columns) for op in ops)
 
 
 def _log_clues_at(mark: Mark, example: Example, nodes: Sequence[str], beside: _Surroundings) -> tuple[LogClue, ...]:
     """What nodes logged around an occurrence in which ``nodes`` have a part."""
-    return log_clues(beside.lines, beside.nodes, mark.at, blamed(example, beside.shaded), nodes)
+    return log_clues(beside.lines, beside.nodes, mark.at, blamed_faults(example, beside.shaded), nodes)
 
 
 def _labels(example: Example) -> dict[int, str]:
@@ -210,7 +210,7 @@ def facts_of(
     return tuple((name, value) for name, value in named if value)
 
 
-def explained(views: Sequence[AnomalyView]) -> Columns:
+def fact_columns(views: Sequence[AnomalyView]) -> Columns:
     """What some facts of the examples say, of those that are told."""
     told = {name for view in views for part in (view, *view.parts) for one in part.examples for name, _ in one.facts}
     return tuple(row for row in FACTS if row[0] in told)

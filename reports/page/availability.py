@@ -42,7 +42,7 @@ def lines_of(results: Results | None, origin_ns: int, key: str = "queue") -> tup
     overall = results.availability[0]
     least = min((one for one in results.availability if one.key >= 0), key=_share, default=overall)
     silent = max((one for one in results.availability if one.key >= 0), key=lambda one: one.silence_s, default=overall)
-    at = words.at(words.since(silent.silence_ns, origin_ns))
+    at = words.moment(words.seconds_since(silent.silence_ns, origin_ns))
     served = f"available {_percent(overall)} of {words.plural(overall.seconds, 'second')}"
     worst_of = f", {key} {least.key} {_percent(least)}" if least.key >= 0 else ""
     where = f"{key} {silent.key}, " if silent.key >= 0 else ""
@@ -86,7 +86,7 @@ def tables_of(results: Results | None, origin_ns: int, terms: Terms) -> tuple[Ta
             _percent(one),
             words.count(one.seconds),
             words.seconds(one.silence_s),
-            Moment(words.since(one.silence_ns, origin_ns)),
+            Moment(words.seconds_since(one.silence_ns, origin_ns)),
         )
         for one in (results.availability[0], *queues[:QUEUES])
     ]

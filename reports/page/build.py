@@ -14,21 +14,21 @@ from chaos.core.verdict import FaultResult, Results, exit_code
 from reports import words
 from reports.folder import Parts
 from reports.page import columns
-from reports.page.anomalies import anchor_of, anomaly_views, explained, weight_of
+from reports.page.anomalies import anchor_of, anomaly_views, fact_columns, weight_of
 from reports.page.availability import lines_of, tables_of
 from reports.page.clue import clue_of
 from reports.page.context import assumptions, config_line, environment, outcome_counts
 from reports.page.errors import errors_of
 from reports.page.faults import fault_rows, recovery
-from reports.page.latency_points import Dot, Packed, dots_of, not_ok_words, packed
+from reports.page.latency_points import Dot, Packed, dots_of, not_ok_words, pack_points
 from reports.page.logs import BESIDE_S, Logs, logs_of
 from reports.page.marks import Mark, Shown, marks_of
 from reports.page.model import AnomalyView, CheckRow, Clue, HeadsOfTables, ReportData
-from reports.page.panels import Band, Change, Charts, Strip, asked_every_s, charts, folded
+from reports.page.panels import Band, Change, Charts, Strip, asked_every_s, charts, faults_of_events
 from reports.page.shared_outages import shared_outages
 from reports.page.space_time import scene_of
 from reports.page.terms_explained import terms_in
-from reports.page.verdict import check_rows, stamp_of, superseded, threshold_rows, why_unknown
+from reports.page.verdict import check_rows, first_superseded_leader, stamp_of, threshold_rows, why_unknown
 from reports.terms import terms_of
 
 
@@ -47,7 +47,7 @@ def report_data(parts: Parts) -> ReportData:
     """Everything that is said of a run."""
     run, results, series = parts.run, parts.results, parts.series
     terms, origin_ns = terms_of(run), series.origin_ns if series is not None else run.origin_ns
-    faults = results.faults if results is not None and results.faults else folded(parts.events)
+    faults = results.faults if results is not None and results.faults else faults_of_events(parts.events)
     timeline = _timeline(parts, faults, origin_ns)
     drawn = timeline.charts
     shared = shared_outages(faults, origin_ns)
@@ -55,7 +55,7 @@ def report_data(parts: Parts) -> ReportData:
     found = _anomalies(parts, timeline)
     stamp, heading = stamp_of(results, broke=run.error is not None or run.status == "crashed"), heading_of(parts)
     clue, checks = clue_of(results, drawn.faults, terms.key), check_rows(results, _two_leaders(run, drawn.strips))
-    sentence = results.sentence if results is not None else _unjudged(parts)
+    sentence = results.sentence if results is not None else _why_unjudged(parts)
     return ReportData(
         title=f"{stamp.word} · {heading}",
         heading=heading,
@@ -76,7 +76,7 @@ def report_data(parts: Parts) -> ReportData:
         points=timeline.points,
         shown=len(timeline.sample),
         not_ok=not_ok_words(series.points) if series is not None else "",
-        marks=_shown(results, run, timeline.marks, timeline.points, drawn.faults),
+        marks=_marks_shown(results, run, timeline.marks, timeline.points, drawn.faults),
         terms=terms,
         logs=timeline.logs,
         observed=observed_words(asked_every_s(parts.events)) if drawn.strips else "",
@@ -91,14 +91,14 @@ def report_data(parts: Parts) -> ReportData:
         counts=outcome_counts(series, results),
         environment=environment(parts),
         config=tuple(config_line(line) for line in parts.config.splitlines()),
-        files=tuple((path, words.size(size)) for path, size in parts.files),
+        files=tuple((path, words.file_size(size)) for path, size in parts.files),
         file_count=parts.file_count,
     )
 
 
 def _heads_of_tables(found: Sequence[AnomalyView]) -> HeadsOfTables:
     return HeadsOfTables(
-        verdict=columns.VERDICT, faults=columns.FAULTS, recovery=columns.RECOVERY, facts=explained(found)
+        verdict=columns.VERDICT, faults=columns.FAULTS, recovery=columns.RECOVERY, facts=fact_columns(found)
     )
 
 
@@ -112,7 +112,7 @@ def _timeline(parts: Parts, faults: Sequence[FaultResult], origin_ns: int) -> _T
     happened += [band.start for band in drawn.faults] + [band.end for band in drawn.faults]
     near = [*happened, *(change.time for change in changes)]
     logs = logs_of(parts.logs, run, parts.events, near, (-BESIDE_S, drawn.end), whole=happened)
-    points = packed(sample, [mark.dot for mark in marks if mark.dot is not None], len(run.nodes), logs.rows)
+    points = pack_points(sample, [mark.dot for mark in marks if mark.dot is not None], len(run.nodes), logs.rows)
     return _Timeline(drawn, changes, marks, sample, points, logs)
 
 
@@ -145,7 +145,7 @@ def _words_of(
     return tuple((term.anchor, term.name, term.meaning) for term in terms_in(texts))
 
 
-def _shown(
+def _marks_shown(
     results: Results | None, run: RunInfo, marks: Sequence[Mark], points: Packed, faults: Sequence[Band]
 ) -> tuple[Shown, ...]:
     """The marks with their places among the operations that are drawn."""
@@ -181,8 +181,8 @@ def _two_leaders(run: RunInfo, strips: Sequence[Strip]) -> dict[str, str]:
     """Check → who led though it had been superseded; controllers acknowledge nothing, so no set is judged of theirs."""
     controllers = {node for subject in run.subjects if subject.kind == "controller" for node in subject.nodes}
     return {
-        "roles": superseded(strips),
-        "min-in-sync": superseded([strip for strip in strips if strip.node not in controllers]),
+        "roles": first_superseded_leader(strips),
+        "min-in-sync": first_superseded_leader([strip for strip in strips if strip.node not in controllers]),
     }
 
 
@@ -195,7 +195,7 @@ def observed_words(every_s: float | None) -> str:
     )
 
 
-def _unjudged(parts: Parts) -> str:
+def _why_unjudged(parts: Parts) -> str:
     run = parts.run
     if run.error:
         return f"The run broke: {run.error}"
@@ -214,7 +214,7 @@ def facts_of(parts: Parts) -> tuple[str, ...]:
     facts = [
         run.id,
         f"seed {run.seed}",
-        f"{words.given(run.time_limit_s)} of load",
+        f"{words.duration(run.time_limit_s)} of load",
         " · ".join(load),
         "" if operations is None else f"{words.plural(operations, 'operation')} of the load",
         run.backend,

@@ -35,7 +35,7 @@ def clue_of(results: Results | None, faults: Sequence[Band], key: str) -> Clue |
     known["look at"] = join_names(told.nodes)
     known["fault"] = "" if told.fault is None else str(told.fault)
     if fault is not None:
-        known["fault"] = f"{fault.id} {fault.name} at {words.at(fault.start)}"
+        known["fault"] = f"{fault.id} {fault.name} at {words.moment(fault.start)}"
     known["should be"] = told.expected or kind_of(told.anomaly).expected
     facts = tuple((fact, known[fact]) for fact in FACTS if known.get(fact))
     return Clue(example=f"{told.anomaly} 1", anchor=anchor_of(told.anomaly, 0), facts=facts)

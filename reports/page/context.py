@@ -75,7 +75,7 @@ def assumptions(parts: Parts, faults: Sequence[FaultResult]) -> tuple[Assumption
         *traffic,
         _faults(parts.run, faults),
         _final_reads(parts.run.required_phases, events, checks),
-        _ended(events),
+        _unplanned_ends(events),
         _observations(events),
         *_settings(events),
     )
@@ -120,7 +120,7 @@ def _final_reads(
 
     ``required``: the final phases that must end well; None: the run did not come so far.
     """
-    missing = [] if required is None else [text for name in required if (text := _unended(events, name))]
+    missing = [] if required is None else [text for name in required if (text := _why_phase_failed(events, name))]
     if required is None or missing:
         return Assumption(name="final reads", tone="warn", text="; ".join(missing) or "never began")
     if not required:
@@ -131,7 +131,7 @@ def _final_reads(
     return Assumption(name="final reads", tone="good", text="all made, in time")
 
 
-def _unended(events: Sequence[Event], name: str) -> str:
+def _why_phase_failed(events: Sequence[Event], name: str) -> str:
     """Why a phase did not end well; empty if it did."""
     edges = [event for event in events if isinstance(event, Phase) and event.name == name]
     if not edges:
@@ -140,7 +140,7 @@ def _unended(events: Sequence[Event], name: str) -> str:
     return "" if well else f"{name}: {edges[-1].note or 'began and did not end'}"
 
 
-def _ended(events: Sequence[Event]) -> Assumption:
+def _unplanned_ends(events: Sequence[Event]) -> Assumption:
     """Nodes and workers that ended by themselves, as the harness noted them."""
     gone = [event for event in events if isinstance(event, Note) and event.name in ENDED]
     if not gone:
@@ -157,7 +157,7 @@ def _observations(events: Sequence[Event]) -> Assumption:
     return Assumption(name="observations", tone="good" if asked else "warn", text=text)
 
 
-def _proven(events: Sequence[Event]) -> list[Note]:
+def _proof_notes(events: Sequence[Event]) -> list[Note]:
     return [event for event in events if isinstance(event, Note) and event.name == PROVEN]
 
 
@@ -165,14 +165,14 @@ def _settings(events: Sequence[Event]) -> list[Assumption]:
     """What was proven of the settings; nothing of a system that has nothing to prove."""
     return [
         Assumption(name="settings", tone="warn" if note.data.get("warning") else "good", text=note.text)
-        for note in _proven(events)[-1:]
+        for note in _proof_notes(events)[-1:]
     ]
 
 
 def _switches(events: Sequence[Event]) -> Table:
     """Each switch that decides about safety, and what which nodes said of it."""
     rows = []
-    for note in _proven(events)[-1:]:
+    for note in _proof_notes(events)[-1:]:
         for key, said in note.data.get("switches", {}).items():
             values: dict[str, list[str]] = {}
             for node, value in said.items():
@@ -202,12 +202,12 @@ def environment(parts: Parts) -> tuple[Table, ...]:
         ("clients", str(run.clients)),
         ("workers", str(run.workers)),
         (f"{terms.key}s", str(run.keys)),
-        ("message body", words.size(run.body_bytes)),
-        ("operation deadline", words.given(run.op_timeout_s)),
-        ("time limit", words.given(run.time_limit_s)),
-        ("fault interval", words.given(run.fault_interval_s)),
-        ("fault duration", words.given(run.fault_duration_s)),
-        ("route refresh", "—" if run.route_poll_interval_s is None else words.given(run.route_poll_interval_s)),
+        ("message body", words.file_size(run.body_bytes)),
+        ("operation deadline", words.duration(run.op_timeout_s)),
+        ("time limit", words.duration(run.time_limit_s)),
+        ("fault interval", words.duration(run.fault_interval_s)),
+        ("fault duration", words.duration(run.fault_duration_s)),
+        ("route refresh", "—" if run.route_poll_interval_s is None else words.duration(run.route_poll_interval_s)),
         *((f"mix {f}", f"{share:g}") for f, share in run.mix.items()),
     ]
     versions = [
@@ -229,7 +229,7 @@ def environment(parts: Parts) -> tuple[Table, ...]:
         Table(title="Settings", rows=tuple(run.settings.items())),
         _switches(parts.events),
         _clocks(parts),
-        Table(title="Machine", rows=tuple(words.flattened(run.machine))),
+        Table(title="Machine", rows=tuple(words.flat_rows(run.machine))),
         Table(title="Timings", rows=tuple(timings)),
     ]
     return tuple(table for table in tables if table.rows)

@@ -29,8 +29,8 @@ def errors_of(results: Results | None, origin_ns: int) -> Table | None:
             one.node or "nobody",
             "none" if one.fault is None else names.get(one.fault, str(one.fault)),
             words.count(one.count),
-            Moment(words.since(one.first_ns, origin_ns)),
-            Moment(words.since(one.last_ns, origin_ns)),
+            Moment(words.seconds_since(one.first_ns, origin_ns)),
+            Moment(words.seconds_since(one.last_ns, origin_ns)),
         )
         for one in ordered[:ERRORS]
     ]

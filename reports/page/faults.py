@@ -74,7 +74,7 @@ def fault_rows(parts: Parts, faults: Sequence[FaultResult], shared: Outages, ori
     planned = [(int(row.get("row", number)), row) for number, row in enumerate(parts.plan, 1)]
     rows += [_row_not_reached(number, row) for number, row in planned if number not in done]
     named = named_faults(parts.results) if parts.results is not None else set()
-    return _folded(rows, named, shared)
+    return _fold_rows(rows, named, shared)
 
 
 def _row_of(
@@ -93,8 +93,8 @@ def _row_of(
         heal=_heal_word(fault),
         heal_evidence=fault.heal_evidence,
         note=fault.note,
-        start=words.since(fault.inject_ns, origin_ns),
-        end=words.since(fault.heal_ns, origin_ns),
+        start=words.seconds_since(fault.inject_ns, origin_ns),
+        end=words.seconds_since(fault.heal_ns, origin_ns),
         errors=fault.not_ok,
         rto="—" if worst is None else rto_words(worst),
         rto_of="" if worst is None else _whose(worst, fault.rto, changes),
@@ -115,7 +115,7 @@ def _row_not_reached(number: int, row: Mapping[str, Any]) -> FaultRow:
         colour=row.get("colour") or of_name(name).nature.colour,
         targets="",
         state="not reached",
-        evidence=f"planned at {words.at(row.get('at_s'))}",
+        evidence=f"planned at {words.moment(row.get('at_s'))}",
         heal="",
         heal_evidence="",
         note="",
@@ -137,7 +137,7 @@ def named_faults(results: Results) -> set[int]:
     return {int(number) for number in _NAMED.findall(results.sentence)} | ({blamed} if blamed is not None else set())
 
 
-def _folded(rows: Sequence[FaultRow], named: Collection[int], shared: Outages) -> tuple[FaultRow, ...]:
+def _fold_rows(rows: Sequence[FaultRow], named: Collection[int], shared: Outages) -> tuple[FaultRow, ...]:
     """Of many faults all but those that say most are folded: unproven, costly, with the longest outages.
 
     What the first sentence names is shown, and so is the row that another one refers to for its outage.
@@ -168,7 +168,7 @@ def failover_lines(parts: Parts) -> list[str]:
     several = len(parts.run.replicated) > 1
     shown = [
         f"{one.node}{f' of {one.subject}' if several else ''} in epoch {one.epoch}"
-        f" from {words.at(words.since(one.at_ns, parts.run.origin_ns))}"
+        f" from {words.moment(words.seconds_since(one.at_ns, parts.run.origin_ns))}"
         for one in changes[:FAILOVERS]
     ]
     more = f" and {words.count(len(changes) - FAILOVERS)} more" if len(changes) > FAILOVERS else ""
@@ -226,7 +226,7 @@ def recovery(parts: Parts, faults: Sequence[FaultResult], rows: Sequence[FaultRo
     return Recovery(
         lines=tuple(lines),
         rows=tuple(table),
-        budget="" if budget is None else words.given(budget),
+        budget="" if budget is None else words.duration(budget),
         budget_share=None if budget is None else round(budget / scale, 4),
         scale=words.seconds(scale),
         spreads=spreads,
@@ -310,5 +310,5 @@ def _rto_words(f: str, faults: Sequence[FaultResult], budget: float | None) -> s
     if quiet:
         said.append(f"{words.plural(quiet, 'fault')} without an outage")
     if budget is not None:
-        said.append(f"budget {words.given(budget)}")
+        said.append(f"budget {words.duration(budget)}")
     return "; ".join(said)

@@ -1,7 +1,7 @@
 """``report.html``: one page that needs nothing else.
 
 Around the pure ``reports.page.build.report_data``. Everything from the run is escaped by the
-template engine or, inside the page's data, by ``embedded``; the page's own policy forbids requests.
+template engine or, inside the page's data, by ``json_for_script``; the page's own policy forbids requests.
 """
 
 import re
@@ -18,7 +18,7 @@ from reports.page.build import report_data
 from reports.page.latency_points import LATENCY_FLOOR_MS, LATENCY_STEPS, TICKS_A_SECOND
 from reports.page.model import ReportData
 from reports.page.ring import BOX
-from reports.page.terms_explained import linked
+from reports.page.terms_explained import link_terms
 from reports.page.trace import WIDTH
 from reports.reporter import PAGE
 
@@ -52,10 +52,12 @@ class HtmlReporter:
 def page(data: ReportData) -> str:
     """The page's text. Pure but for reading the package's own template, style and script once."""
     made, css = template(TEMPLATE)
-    return made.render(d=data, css=css, js=script(), data=embedded(_drawn(data)), trace_width=WIDTH, box=BOX)
+    return made.render(
+        d=data, css=css, js=script(), data=json_for_script(_script_data(data)), trace_width=WIDTH, box=BOX
+    )
 
 
-def _drawn(data: ReportData) -> dict[str, Any]:
+def _script_data(data: ReportData) -> dict[str, Any]:
     """What the page's script draws from, beside the operations themselves."""
     points = {
         "count": data.points.count,
@@ -79,7 +81,7 @@ def script() -> Markup:
     return Markup(f"'use strict';\n(async () => {{\n{parts}}})();\n")  # noqa: S704 - our own files
 
 
-def embedded(value: Any) -> Markup:
+def json_for_script(value: Any) -> Markup:
     """JSON for a script element: nothing in it can end the element or begin a comment."""
     text = msgspec.json.encode(value).decode()
     for sign in "<>&\u2028\u2029":
@@ -87,18 +89,18 @@ def embedded(value: Any) -> Markup:
     return Markup(text)  # noqa: S704 - made safe just above
 
 
-def marked(text: str) -> Markup:
+def mark_code(text: str) -> Markup:
     """Text in which what stands between back-ticks is code."""
     parts = (f"<code>{escape(part)}</code>" if i % 2 else escape(part) for i, part in enumerate(text.split("`")))
     return Markup("").join(Markup(part) for part in parts)  # noqa: S704 - each part was escaped
 
 
-def spaced(text: str) -> str:
+def group_digits(text: str) -> str:
     """Text with its long numbers in groups of three."""
     return _LONG_NUMBERS.sub(lambda found: words.count(int(found[0])), text)
 
 
-def breakable(text: str) -> Markup:
+def allow_breaks(text: str) -> Markup:
     """Text that may go on in the next line behind its signs, as JSON has them, and not inside a word."""
     return Markup("<wbr>").join(map(escape, _BEHIND_SIGNS.split(text)))
 
@@ -125,8 +127,8 @@ def _environment() -> "Environment":
         lstrip_blocks=True,
     )
     environment.filters["grouped"] = words.count
-    environment.filters["spaced"] = spaced
-    environment.filters["marked"] = marked
-    environment.filters["breakable"] = breakable
-    environment.filters["termed"] = linked
+    environment.filters["group_digits"] = group_digits
+    environment.filters["mark_code"] = mark_code
+    environment.filters["allow_breaks"] = allow_breaks
+    environment.filters["link_terms"] = link_terms
     return environment

@@ -98,7 +98,7 @@ def not_ok_words(points: Points) -> str:
     return f"all {words.count(number)}" if points.key and number < MOST_NOT_OK else f"{words.count(number)} of those"
 
 
-def packed(sample: Sequence[Dot], added: Sequence[Dot], nodes: int, logs: Sequence[LogRow] = ()) -> Packed:
+def pack_points(sample: Sequence[Dot], added: Sequence[Dot], nodes: int, logs: Sequence[LogRow] = ()) -> Packed:
     """Pack a sample and operations that must be shown beside it, and lines of logs; ``nodes``: how many there are."""
     every = [*sample, *added]
     order = sorted(range(len(every)), key=lambda place: (every[place].t_s, place))

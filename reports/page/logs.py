@@ -98,11 +98,11 @@ def logs_of(
         if (at := _at(line, clocks[file.node])) is not None
     )
     every = sorted((row for row in placed if window[0] <= row.at <= window[1]), key=lambda row: (row.at, row.node))
-    shown = _beside(every, whole)
+    shown = _lines_beside(every, whole)
     for place in places.values():
-        shown.update(_chosen(every, place, near, LINES // len(places)))
+        shown.update(_nearest_lines(every, place, near, LINES // len(places)))
     total = sum(len(file.lines) + file.unstamped for file in files)
-    said = (*_clock_words(run, list(clocks), skews), *_left_out(files)) if total else ()
+    said = (*_clock_words(run, list(clocks), skews), *_files_left_out(files)) if total else ()
     return Logs(rows=tuple(every[number] for number in sorted(shown)), of=total, said=said)
 
 
@@ -138,10 +138,10 @@ def kind_of_line(text: str) -> str:
     return _NUMBER.sub("#", text)
 
 
-def _chosen(lines: Sequence[LogRow], node: int, near: Sequence[float], room: int) -> list[int]:
+def _nearest_lines(lines: Sequence[LogRow], node: int, near: Sequence[float], room: int) -> list[int]:
     """The numbers of the lines of a node that are nearest to what happened, few of each kind."""
     scored = sorted(
-        (_far(row.at, near) * (1.0 if is_notable(row.text) else CALM), row.at, row.text, number)
+        (_distance(row.at, near) * (1.0 if is_notable(row.text) else CALM), row.at, row.text, number)
         for number, row in enumerate(lines)
         if row.node == node
     )
@@ -155,7 +155,7 @@ def _chosen(lines: Sequence[LogRow], node: int, near: Sequence[float], room: int
     return kept
 
 
-def _beside(lines: Sequence[LogRow], moments: Iterable[float]) -> set[int]:
+def _lines_beside(lines: Sequence[LogRow], moments: Iterable[float]) -> set[int]:
     """The numbers of all lines right before and behind each moment, up to a bound."""
     kept: set[int] = set()
     for moment in moments:
@@ -166,7 +166,7 @@ def _beside(lines: Sequence[LogRow], moments: Iterable[float]) -> set[int]:
     return kept
 
 
-def _far(at: float, near: Sequence[float]) -> float:
+def _distance(at: float, near: Sequence[float]) -> float:
     """How far a time is from the nearest moment."""
     place = bisect_left(near, at)
     return min((abs(at - moment) for moment in near[max(0, place - 1) : place + 1]), default=abs(at))
@@ -187,9 +187,9 @@ def _clock_words(run: RunInfo, nodes: Sequence[str], skews: dict[str, list[tuple
     return out
 
 
-def _left_out(files: Sequence[LogFile]) -> list[str]:
+def _files_left_out(files: Sequence[LogFile]) -> list[str]:
     bare = sum(file.unstamped for file in files)
     out = [f"{words.plural(bare, 'line')} without a time are in the files alone."] if bare else []
     return out + [
-        f"Only the first {words.size(MAX_BYTES)} of {file.path} were looked at." for file in files if file.cut
+        f"Only the first {words.file_size(MAX_BYTES)} of {file.path} were looked at." for file in files if file.cut
     ]

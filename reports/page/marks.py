@@ -10,7 +10,7 @@ from chaos.core.op import Type
 from chaos.core.runinfo import RunInfo
 from chaos.core.verdict import Example, Results
 from reports.page.latency_points import Dot
-from reports.page.op_words import first, op_words, span_of
+from reports.page.op_words import first_value, op_words, span_of
 from reports.page.panels import Band
 from reports.page.space_time import Scene
 
@@ -91,16 +91,16 @@ def _mark(name: str, number: int, example: Example, run: RunInfo, faults: Sequen
 def _dot(op: dict[str, Any], begin: float, end: float | None, run: RunInfo, key: int | None) -> Dot:
     kinds = {kind.word: int(kind) for kind in Type}
     places = {node.name: place for place, node in enumerate(run.nodes)}
-    said = first(op, "key")
+    said = first_value(op, "key")
     return Dot(
         t_s=begin,
         latency_ms=-1.0 if end is None else (end - begin) * 1000,
         f=run.words.get(str(op.get("f")), 0),
         type=kinds.get(str(op.get("type")), int(Type.INFO)),
-        client=-1 if first(op, "client") is None else int(op["client"]),
+        client=-1 if first_value(op, "client") is None else int(op["client"]),
         node=places.get(str(op.get("node")), -1),
         key=int(said) if said is not None else -1 if key is None else key,
-        process=-1 if first(op, "process") is None else int(op["process"]),
+        process=-1 if first_value(op, "process") is None else int(op["process"]),
         error=str(op.get("error") or ""),
         line=op_words({**op, "error": None, "node": None}),
     )

@@ -4,12 +4,12 @@ import math
 from typing import Any, Final
 
 from chaos.models.log.words import SENDS
-from reports.words import cell
+from reports.words import cell_text
 
 SENT: Final = tuple(f.word for f in SENDS)
 
 
-def first(op: dict[str, Any], *names: str) -> Any:
+def first_value(op: dict[str, Any], *names: str) -> Any:
     """The first of these columns that says something."""
     for name in names:
         if op.get(name) is not None and op.get(name) != -1:
@@ -19,7 +19,7 @@ def first(op: dict[str, Any], *names: str) -> Any:
 
 def span_of(op: dict[str, Any]) -> tuple[float, float | None] | None:
     """When an operation was invoked and completed, in seconds; None if that is not known."""
-    start, end = first(op, "invoke_s", "start_s", "scheduled_s"), first(op, "complete_s", "end_s")
+    start, end = first_value(op, "invoke_s", "start_s", "scheduled_s"), first_value(op, "complete_s", "end_s")
     return None if start is None else (float(start), None if end is None or not math.isfinite(end) else float(end))
 
 
@@ -33,40 +33,40 @@ def op_words(op: dict[str, Any], around: int | None = None, value: str | None = 
     node = f" ({op['node']}{', pinned client' if op.get('pinned') else ''})" if op.get("node") else ""
     why = f": {op['error']}" if op.get("error") else ""
     if "what" in op or "output" in op:
-        return f"{op.get('what') or _called(op, f, kind)}{why}{node}"
+        return f"{op.get('what') or _call_words(op, f, kind)}{why}{node}"
     if f in SENT:
-        told = {"ok": f" → {first(op, 'offset') if f == 'send' else 'ok'}{node}", "fail": f"{why}{node}"}
+        told = {"ok": f" → {first_value(op, 'offset') if f == 'send' else 'ok'}{node}", "fail": f"{why}{node}"}
         return f"{_sent_words(op)}{told.get(kind, ' → ?')}"
     if f in ("pop", "ack", "extend") or (kind == "ok" and f in ("commit", "committed-read")):
-        return f"{f}{_consumed(op, f) or why}{node}"
-    start, stop = covered(op)
+        return f"{f}{_consumer_words(op, f) or why}{node}"
+    start, stop = covered_offsets(op)
     if kind != "ok":
-        return f"{f}{'' if start is None else f' from {start}'}{_given_before(op, why, around)}{node}"
+        return f"{f}{'' if start is None else f' from {start}'}{_words_before_end(op, why, around)}{node}"
     if start is None or stop is None or stop <= start:
         return f"{f}{'' if start is None else f' from {start}'}: nothing{node}"
-    return f"{f} {start}…{stop - 1}{_missing(op, stop - start)}{_returned(op, around, value)}{node}"
+    return f"{f} {start}…{stop - 1}{_missing_words(op, stop - start)}{_answer_words(op, around, value)}{node}"
 
 
-def _missing(op: dict[str, Any], span: int) -> str:
+def _missing_words(op: dict[str, Any], span: int) -> str:
     """How many of the offsets that a read covered it returned, where that is not all of them."""
     count = op.get("count")
     return f", {count} of {span} records" if isinstance(count, int) and 0 <= count < span else ""
 
 
-def _called(op: dict[str, Any], f: str, kind: str) -> str:
+def _call_words(op: dict[str, Any], f: str, kind: str) -> str:
     """A call of an object and its answer: ``read → 1``, ``cas 4, 1 → ?``."""
-    asked = "" if op.get("argument") is None else f" {cell(op['argument'])}"
-    said = "?" if kind == "info" else cell(op.get("output"))
+    asked = "" if op.get("argument") is None else f" {cell_text(op['argument'])}"
+    said = "?" if kind == "info" else cell_text(op.get("output"))
     return f"{f}{asked}{f' → {said}' if said else ''}"
 
 
-def _given_before(op: dict[str, Any], why: str, around: int | None) -> str:
+def _words_before_end(op: dict[str, Any], why: str, around: int | None) -> str:
     """What a read that ended badly had returned at the offset that matters, and why it ended."""
-    at = None if around is None else shown(op).get(around)
+    at = None if around is None else listed_records(op).get(around)
     return why if at is None else f": {at}, then{why.removeprefix(':') or ' no answer'}"
 
 
-def shown(op: dict[str, Any]) -> dict[int, str]:
+def listed_records(op: dict[str, Any]) -> dict[int, str]:
     """The records listed of a read: offset → ``offset=value``, all of them where it returned several there."""
     found: dict[int, str] = {}
     for text in map(str, op.get("records") or ()):
@@ -75,7 +75,7 @@ def shown(op: dict[str, Any]) -> dict[int, str]:
     return found
 
 
-def _consumed(op: dict[str, Any], f: str) -> str:
+def _consumer_words(op: dict[str, Any], f: str) -> str:
     """What a group's member was told or said, a pop returned or is said of its message; empty if not known."""
     if f in ("commit", "committed-read"):
         return f" {op.get('offset')}" if f == "commit" else f" → {op.get('committed', 'none')}"
@@ -95,17 +95,17 @@ def _sent_words(op: dict[str, Any]) -> str:
     return f"{text}, {op['decides']}" if op.get("decides") else text
 
 
-def covered(op: dict[str, Any]) -> tuple[int | None, int | None]:
+def covered_offsets(op: dict[str, Any]) -> tuple[int | None, int | None]:
     """The offset at which a read began and the one after the last it covered; for a send its own."""
-    start, stop = first(op, "from", "offset", "min"), first(op, "next", "next_offset")
+    start, stop = first_value(op, "from", "offset", "min"), first_value(op, "next", "next_offset")
     if op.get("f") in SENT and start is not None:
         stop = int(start) + 1
     return None if start is None else int(start), None if stop is None else int(stop)
 
 
-def _returned(op: dict[str, Any], around: int | None, value: str | None) -> str:
+def _answer_words(op: dict[str, Any], around: int | None, value: str | None) -> str:
     """What a read returned at the offset that matters, and where it returned the message, if that is known."""
-    records, (start, stop), listed = op.get("records"), covered(op), shown(op)
+    records, (start, stop), listed = op.get("records"), covered_offsets(op), listed_records(op)
     told = [text for offset, text in sorted(listed.items()) if offset == around or text == f"{offset}={value}"]
     if told:
         return f": {', '.join(told)}"

@@ -106,12 +106,12 @@ class Charts(msgspec.Struct, frozen=True, kw_only=True):
     by_node: dict[str, dict[str, list[int]]]
 
 
-def folded(events: Iterable[Event]) -> tuple[FaultResult, ...]:
+def faults_of_events(events: Iterable[Event]) -> tuple[FaultResult, ...]:
     """The fault table of a run that was never judged: what its events, in order of time, say of each fault."""
     return tuple(span.row() for span in fault_spans(events))
 
 
-def bands(faults: Sequence[FaultResult], origin_ns: int, end: float) -> tuple[Band, ...]:
+def fault_bands(faults: Sequence[FaultResult], origin_ns: int, end: float) -> tuple[Band, ...]:
     """Faults that began, in order; one that was never healed lasts to the end."""
     drawn = []
     for fault in faults:
@@ -163,7 +163,7 @@ class _Seen(msgspec.Struct, frozen=True):
     label: str
 
 
-def _joined(seen: Sequence[_Seen], end: float) -> tuple[Interval, ...]:
+def _intervals_of(seen: Sequence[_Seen], end: float) -> tuple[Interval, ...]:
     """Observations as intervals: equal neighbours merge, a long pause stays blank."""
     if not seen:
         return ()
@@ -240,11 +240,11 @@ def strips_and_changes(
         time = max(time, rows[-1].time) if rows else time
         rows.append(leading.seen(event, time) if event.alive else _Seen(time, "silent", "no answer"))
     strips = [
-        Strip(name=node.name, role=node.role, node=node.name, intervals=_joined(seen.get(node.name, ()), end))
+        Strip(name=node.name, role=node.role, node=node.name, intervals=_intervals_of(seen.get(node.name, ()), end))
         for node in run.nodes
     ]
     strips += [
-        Strip(name="in sync", role=subject, node="", intervals=_joined(rows, end))
+        Strip(name="in sync", role=subject, node="", intervals=_intervals_of(rows, end))
         for subject, rows in sorted(_in_sync(observed, run, origin_ns).items())
     ]
     return (tuple(strips) if observed else ()), tuple(leading.changes)
@@ -306,7 +306,7 @@ def errors_over_time(series: Series) -> dict[str, list[int]]:
     return out
 
 
-def _answering(series: Series) -> list[str]:
+def _nodes_by_answers(series: Series) -> list[str]:
     """The nodes that are drawn, those with the most answers, by name."""
     answers = {name: sum(map(sum, by_type.values())) for name, by_type in series.nodes.items()}
     return sorted(sorted(answers, key=lambda name: (-answers[name], name))[:NODES_SHOWN])
@@ -329,7 +329,7 @@ def charts(
         end=end,
         utc_ms=None if (utc_s := utc_origin_s(run)) is None else round(utc_s * 1000, 3),
         step=series.step_s if series else 1.0,
-        faults=bands(faults, origin_ns, end),
+        faults=fault_bands(faults, origin_ns, end),
         phases=phase_spans(events, origin_ns, end),
         strips=strips,
         nodes=tuple(node.name for node in run.nodes),
@@ -343,6 +343,6 @@ def charts(
         lag=lags(events, run, origin_ns),
         unread=unread,
         errors=errors_over_time(series) if series else {},
-        by_node={name: series.nodes[name] for name in _answering(series)} if series else {},
+        by_node={name: series.nodes[name] for name in _nodes_by_answers(series)} if series else {},
     )
     return drawn, changes

@@ -69,10 +69,10 @@ def lags(events: Iterable[Event], run: RunInfo, origin_ns: int) -> Lags:
         (node, subject): made
         for node, own in observed.items()
         for subject, numbers in kept.items()
-        if (made := _copies(own, numbers, origin_ns)) is not None
+        if (made := _copies_over_time(own, numbers, origin_ns)) is not None
     }
-    led = {subject: _led(seen, subject, origin_ns) for subject in kept}
-    out = {node: [_told(one, kept, copies, led, origin_ns) for one in own] for node, own in observed.items()}
+    led = {subject: _leaders_over_time(seen, subject, origin_ns) for subject in kept}
+    out = {node: [_lag_row(one, kept, copies, led, origin_ns) for one in own] for node, own in observed.items()}
     return {node: rows for node, rows in out.items() if any(value is not None for _, value in rows)}
 
 
@@ -87,7 +87,7 @@ def _total(offsets: Mapping[str, int] | None, keys: Sequence[str]) -> int | None
     return sum(offsets[key] for key in keys)
 
 
-def _copies(observed: Sequence[Observation], keys: Sequence[str], origin_ns: int) -> _Copies | None:
+def _copies_over_time(observed: Sequence[Observation], keys: Sequence[str], origin_ns: int) -> _Copies | None:
     rows = [
         (_since(one.time_ns, origin_ns), total)
         for one in observed
@@ -98,7 +98,7 @@ def _copies(observed: Sequence[Observation], keys: Sequence[str], origin_ns: int
     return _Copies(np.array([time for time, _ in rows]), np.array([total for _, total in rows], dtype=np.float64))
 
 
-def _led(observed: Iterable[Observation], subject: str, origin_ns: int) -> _Led:
+def _leaders_over_time(observed: Iterable[Observation], subject: str, origin_ns: int) -> _Led:
     out, newest = _Led([], []), -1
     for one in observed:
         for claim in one.led():
@@ -110,7 +110,7 @@ def _led(observed: Iterable[Observation], subject: str, origin_ns: int) -> _Led:
     return out
 
 
-def _told(
+def _lag_row(
     one: Observation,
     kept: _Keys,
     copies: Mapping[tuple[str, str], _Copies],

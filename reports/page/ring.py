@@ -59,8 +59,8 @@ def ring_of(edges: Sequence[Edge], labels: Mapping[int, str]) -> Ring | None:
     nodes = tuple(
         Node(labels.get(edge.before, str(edge.before)), _LEFT, _MARGIN + _DOWN * at) for at, edge in enumerate(edges)
     )
-    down = [_down(number, edge.kind, nodes[number - 1]) for number, edge in enumerate(edges[:-1], 1)]
-    back = _back(len(edges), edges[-1].kind, nodes[-1], nodes[0])
+    down = [_arrow_down(number, edge.kind, nodes[number - 1]) for number, edge in enumerate(edges[:-1], 1)]
+    back = _arrow_back(len(edges), edges[-1].kind, nodes[-1], nodes[0])
     return Ring(
         width=_LEFT + BOX[0] + _RIGHT,
         height=_DOWN * (len(edges) - 1) + BOX[1] + 2 * _MARGIN,
@@ -69,13 +69,13 @@ def ring_of(edges: Sequence[Edge], labels: Mapping[int, str]) -> Ring | None:
     )
 
 
-def _down(number: int, kind: str, above: Node) -> Arrow:
+def _arrow_down(number: int, kind: str, above: Node) -> Arrow:
     """An arrow from a box to the one below it."""
     x, top, bottom = above.x + BOX[0] / 2, above.y + BOX[1], above.y + _DOWN
     return Arrow(f"M{x} {top}V{bottom - 1}", number, kind, x + _BESIDE, (top + bottom) / 2, "start")
 
 
-def _back(number: int, kind: str, last: Node, first: Node) -> Arrow:
+def _arrow_back(number: int, kind: str, last: Node, first: Node) -> Arrow:
     """The arrow from the last box to the first, around the left of all; of one box to itself likewise."""
     apart = 0.0 if last is first else BOX[1] / 2
     low, high = last.y + BOX[1] - (BOX[1] - apart) / 2, first.y + (BOX[1] - apart) / 2

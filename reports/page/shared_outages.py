@@ -23,8 +23,8 @@ class Shared(NamedTuple):
 
     def words(self, fault: int) -> str:
         """What the row of a fault says below its length, with the times."""
-        end = "on, without an end" if self.end is None else f"to {words.at(self.end)}"
-        return f"{self.brief(fault)}, from {words.at(self.start)} {end}"
+        end = "on, without an end" if self.end is None else f"to {words.moment(self.end)}"
+        return f"{self.brief(fault)}, from {words.moment(self.start)} {end}"
 
     def brief(self, fault: int) -> str:
         """``the same outage as in the row of fault 2``; in that row ``one outage with fault 3``."""

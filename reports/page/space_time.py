@@ -11,9 +11,9 @@ import msgspec
 from chaos.core.clock import NS_PER_S
 from chaos.core.runinfo import RunInfo
 from chaos.core.verdict import Example
-from reports.page.op_words import first, op_words
+from reports.page.op_words import first_value, op_words
 from reports.page.panels import Band
-from reports.page.trace import MAX_OPS, blamed, timed_of
+from reports.page.trace import MAX_OPS, blamed_faults, timed_of
 
 ALONE_S: Final = 5.0
 """Shown before and behind a moment that no operation belongs to: nodes are asked once a second who leads."""
@@ -58,7 +58,7 @@ def scene_of(example: Example, run: RunInfo, faults: Sequence[Band] = ()) -> Sce
             return None
         at = (example.at_ns - run.origin_ns) / NS_PER_S
         return Scene(start=round(at - ALONE_S, 4), end=round(at + ALONE_S, 4))
-    start, end = _stretch([span for _, span, _ in timed], [band.start for band in blamed(example, faults)])
+    start, end = _stretch([span for _, span, _ in timed], [band.start for band in blamed_faults(example, faults)])
     places = {node.name: place for place, node in enumerate(run.nodes)}
     ordered = sorted(timed, key=lambda row: row[1][0])
     acts = (
@@ -87,7 +87,7 @@ def _act(
     about: Example,
     places: dict[str, int],
 ) -> Act:
-    client = first(op, "client", "process")
+    client = first_value(op, "client", "process")
     return Act(
         number=number,
         start=round(span[0], 4),

@@ -75,7 +75,7 @@ def terms_in(texts: Iterable[str]) -> tuple[Term, ...]:
     return tuple(term for term in TERMS if term.found.search(whole))
 
 
-def linked(text: str) -> Markup:
+def link_terms(text: str) -> Markup:
     """A text, escaped, in which each term is a link to its explanation where it stands first."""
     places = sorted(
         (match.start(), match.end(), term) for term in TERMS if (match := term.found.search(text)) is not None

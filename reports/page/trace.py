@@ -14,7 +14,7 @@ import msgspec
 
 from chaos.core.verdict import Example
 from reports import words
-from reports.page.op_words import covered, first, op_words, shown, span_of
+from reports.page.op_words import covered_offsets, first_value, listed_records, op_words, span_of
 from reports.page.panels import Band, Change
 
 WIDTH: Final = 1090
@@ -174,9 +174,9 @@ def guilty_of(op: dict[str, Any], position: int, example: Example) -> bool:
         return bool(op["guilty"])
     if position == 0 or (example.value is not None and op.get("value") == example.value):
         return True
-    start, stop = covered(op)
+    start, stop = covered_offsets(op)
     if op.get("type") != "ok":
-        return example.offset is not None and example.offset in shown(op)
+        return example.offset is not None and example.offset in listed_records(op)
     if example.offset is None or start is None or stop is None:
         return False
     return start <= example.offset < stop
@@ -199,7 +199,7 @@ def timed_of(example: Example) -> list[_Timed]:
     ]
 
 
-def blamed(example: Example, faults: Sequence[Band]) -> list[Band]:
+def blamed_faults(example: Example, faults: Sequence[Band]) -> list[Band]:
     """The fault that the sentence names, if one is."""
     return [band for band in faults if band.id == example.fault]
 
@@ -210,7 +210,9 @@ def trace(example: Example, faults: Sequence[Band], changes: Sequence[Change]) -
     drawn = timed[:MAX_OPS]
     if not drawn:
         return None
-    axis = Axis([*(span for _, span, _ in drawn), *((band.start, band.start) for band in blamed(example, faults))])
+    axis = Axis(
+        [*(span for _, span, _ in drawn), *((band.start, band.start) for band in blamed_faults(example, faults))]
+    )
     marks, top = _marks(axis, faults, changes)
     bars, lanes, bottom = _bars(axis, sorted(drawn, key=lambda row: row[1][0]), top, example)
     shaded = [
@@ -264,7 +266,7 @@ def _steps(
 
 
 def _who(op: dict[str, Any]) -> str:
-    process = first(op, "process", "client")
+    process = first_value(op, "process", "client")
     return "" if process is None else f"process {process}"
 
 
@@ -277,7 +279,7 @@ def _moments(faults: Sequence[Band], changes: Sequence[Change]) -> list[tuple[fl
 
 def _cut(axis: Axis, start: float, end: float, faults: Sequence[Band], changes: Sequence[Change]) -> Cut:
     """A cut with what happened in it."""
-    within = [f"{label} at {words.at(time)}" for time, label, _ in _moments(faults, changes) if start < time < end]
+    within = [f"{label} at {words.moment(time)}" for time, label, _ in _moments(faults, changes) if start < time < end]
     title = f"{words.seconds(end - start)} in which no shown operation begins or ends"
     return Cut(
         x=axis.x(start),
@@ -325,7 +327,7 @@ def _bars(
     """Bars in a lane per process, with further rows where labels would collide."""
     lanes: dict[Any, list[_Timed]] = {}
     for timed in drawn:
-        lanes.setdefault(first(timed[0], "process", "client"), []).append(timed)
+        lanes.setdefault(first_value(timed[0], "process", "client"), []).append(timed)
     bars: list[Bar] = []
     labels: list[tuple[float, str]] = []
     y = top + 4
@@ -354,7 +356,9 @@ def _bars(
                     label=label,
                     anchor="start" if right or inside else "end",
                     label_x=round(x0 + width + 6 if right else x0 + 6 if inside else x0 - 6, 1),
-                    title="\n".join(f"{key}: {words.cell(value)}" for key, value in op.items() if value is not None),
+                    title="\n".join(
+                        f"{key}: {words.cell_text(value)}" for key, value in op.items() if value is not None
+                    ),
                 )
             )
         y += max(1, len(rows)) * _ROW_PX

@@ -63,10 +63,13 @@ def why_unknown(results: Results | None) -> tuple[tuple[str, str], ...]:
     return tuple((", ".join(names), reason) for reason, names in grouped.items())
 
 
-def superseded(strips: Sequence[Strip]) -> str:
+def first_superseded_leader(strips: Sequence[Strip]) -> str:
     """The first node that led while a newer leader was known, and when; empty if none did."""
     found = [
-        (interval.start, f"{strip.name} ({interval.label}) from {words.at(interval.start)} to {words.at(interval.end)}")
+        (
+            interval.start,
+            f"{strip.name} ({interval.label}) from {words.moment(interval.start)} to {words.moment(interval.end)}",
+        )
         for strip in strips
         for interval in strip.intervals
         if interval.tone == "stale"

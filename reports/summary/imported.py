@@ -32,22 +32,22 @@ def summary(path: str, results: Results, style: TextStyle = PIPED) -> str:
     examined = results.checks[0].examined if results.checks else ""
     out = ["", f"{stamp(results.valid, style)}  {path}  {results.model}, {examined}"]
     for line in (*threshold_words(results.thresholds), gate_words(results.gate).strip()):
-        out += style.wrapped(line) if line else []
+        out += style.wrap(line) if line else []
     if results.engine_note:
-        out += style.wrapped(results.engine_note)
+        out += style.wrap(results.engine_note)
     if results.reason:
-        out += style.wrapped(results.reason)
+        out += style.wrap(results.reason)
     for name, anomaly in results.anomalies.items():
         out.append(f"{name}: {anomaly.count}{' (allowed)' if anomaly.allowed else ''}")
         for example in anomaly.examples[:1]:
-            out += [f"  {line}" for line in style.wrapped(example.sentence)]
-            out += [f"    {style.cut(_row(row), style.width - 4)}" for row in example.ops[:MAX_ROWS]]
-    for line in excluded(results):
-        out += style.wrapped(line)
+            out += [f"  {line}" for line in style.wrap(example.sentence)]
+            out += [f"    {style.shorten(_row(row), style.width - 4)}" for row in example.ops[:MAX_ROWS]]
+    for line in excluded_models(results):
+        out += style.wrap(line)
     return "\n".join([*out, *figure_lines(results, style)])
 
 
-def excluded(results: Results) -> list[str]:
+def excluded_models(results: Results) -> list[str]:
     """The consistency models that what was found rules out, in a line; none if there are none."""
     if not results.ruled_out:
         return []
@@ -67,19 +67,24 @@ def figure_lines(results: Results, style: TextStyle = PIPED) -> list[str]:
     out = []
     if results.kinds:
         out += style.table(KINDS, [*map(kind_cells, results.kinds)], right=range(1, len(KINDS)))
-    out += [part for line in lines_of(results, origin_ns) for part in style.fitted(line)]
+    out += [part for line in lines_of(results, origin_ns) for part in style.fit(line)]
     if results.faults:
         lost = "rpo" not in results.absent
         faults = [_fault(fault, origin_ns, lost=lost) for fault in results.faults[:MAX_FAULTS]]
         out += style.table(_FAULTS, faults, right=(2, 3, 4, 5), elastic=(len(_FAULTS) - 1, 1))
         if len(results.faults) > MAX_FAULTS:
             out.append(f"showing {MAX_FAULTS} of {len(results.faults)} faults")
-    return [*out, *_cost_lines(results), *(part for line in _untold(results) for part in style.wrapped(line))]
+    return [*out, *_cost_lines(results), *(part for line in _reasons_untold(results) for part in style.wrap(line))]
 
 
 def lines_beside(results: Results) -> list[str]:
     """What clients had of the service, what faults cost, and what cannot be told, without tables."""
-    return [*excluded(results), *lines_of(results, results.origin_ns or 0), *_cost_lines(results), *_untold(results)]
+    return [
+        *excluded_models(results),
+        *lines_of(results, results.origin_ns or 0),
+        *_cost_lines(results),
+        *_reasons_untold(results),
+    ]
 
 
 def _cost_lines(results: Results) -> list[str]:
@@ -91,7 +96,7 @@ def _cost_lines(results: Results) -> list[str]:
     return [*rto_lines(results.faults, None), *([steady] if steady else []), *lost]
 
 
-def _untold(results: Results) -> list[str]:
+def _reasons_untold(results: Results) -> list[str]:
     """What cannot be told, by reason."""
     out = []
     for why in dict.fromkeys(results.absent.values()):
@@ -112,8 +117,8 @@ def _fault(fault: FaultResult, origin_ns: int, *, lost: bool) -> tuple[str, ...]
     return (
         str(fault.id),
         fault.name,
-        words.at(words.since(fault.inject_ns, origin_ns)),
-        words.at(words.since(fault.heal_ns, origin_ns)),
+        words.moment(words.seconds_since(fault.inject_ns, origin_ns)),
+        words.moment(words.seconds_since(fault.heal_ns, origin_ns)),
         "—" if worst is None else rto_words(worst),
         words.count(fault.lost) if lost else "—",
         fault.description,

@@ -48,13 +48,13 @@ def summary(folder: Path, name: str | None = None, style: TextStyle = PIPED) -> 
 def lines(data: ReportData, style: TextStyle = PIPED) -> list[str]:
     """The summary's lines but for the report's path. Pure."""
     chips = "".join(f"  ({chip})" for chip in data.chips)
-    out = ["", f"{style.painted(data.stamp.word, tone_of(data.stamp.word))}  {data.heading}{chips}"]
-    out += style.wrapped(data.sentence)
+    out = ["", f"{style.paint(data.stamp.word, tone_of(data.stamp.word))}  {data.heading}{chips}"]
+    out += style.wrap(data.sentence)
     for names, reason in data.why:
         if reason not in data.sentence:
-            out += style.wrapped(f"{words.UNKNOWN}: {reason}" + (f" ({names})" if names else ""))
+            out += style.wrap(f"{words.UNKNOWN}: {reason}" + (f" ({names})" if names else ""))
     for notice in (*data.notices, *filter(None, [data.engine_note])):
-        out += style.wrapped(notice)
+        out += style.wrap(notice)
     if data.thresholds:
         out += ["", *thresholds([(row.text, row.word, row.said) for row in data.thresholds], style)]
     if data.checks:
@@ -63,10 +63,10 @@ def lines(data: ReportData, style: TextStyle = PIPED) -> list[str]:
         out += ["", *_faults(data.faults[:MAX_FAULTS], style)]
         if len(data.faults) > MAX_FAULTS:
             out.append(f"showing {MAX_FAULTS} of {len(data.faults)} faults")
-        out += [part for line in data.recovery.lines for part in style.fitted(line)]
+        out += [part for line in data.recovery.lines for part in style.fit(line)]
     if data.service_lines:
         out += [] if data.faults else [""]
-        out += [part for line in data.service_lines for part in style.fitted(line)]
+        out += [part for line in data.service_lines for part in style.fit(line)]
     out += ["", *(f"{what:<11} {line}" for what, line in data.commands)]
     return out
 
@@ -78,7 +78,7 @@ def tone_of(word: str) -> Tone:
 
 def stamp(valid: Valid, style: TextStyle) -> str:
     """A verdict as the first word of a summary."""
-    return style.painted(words.verdict(valid), tone_of(words.verdict(valid)))
+    return style.paint(words.verdict(valid), tone_of(words.verdict(valid)))
 
 
 def checks(rows: list[tuple[str, str, str, str]], style: TextStyle) -> list[str]:
@@ -98,9 +98,9 @@ def thresholds(rows: list[tuple[str, str, str]], style: TextStyle) -> list[str]:
 def rows_of(path: str, results: Results, style: TextStyle = PIPED) -> str:
     """The answer of some checks alone, which no folder holds: the sentence and a row for each."""
     out = ["", f"{stamp(results.valid, style)}  {path}"]
-    out += [*style.wrapped(results.sentence), *style.wrapped(results.engine_note), ""]
+    out += [*style.wrap(results.sentence), *style.wrap(results.engine_note), ""]
     rows = [(row.name, words.verdict(row.valid), row.examined, row.found) for row in results.checks]
-    silent = [line for name, why in results.declined.items() for line in style.wrapped(f"{name}: not judged, {why}")]
+    silent = [line for name, why in results.declined.items() for line in style.wrap(f"{name}: not judged, {why}")]
     return "\n".join([*out, *checks(rows, style), *silent])
 
 

@@ -31,19 +31,19 @@ class TextStyle(msgspec.Struct, frozen=True):
     fits: bool = False
     colour: bool = False
 
-    def painted(self, text: str, tone: Tone) -> str:
+    def paint(self, text: str, tone: Tone) -> str:
         """A text in the colour of a tone."""
         return f"\x1b[{_CODES[tone]}m{text}\x1b[0m" if self.colour and tone in _CODES else text
 
-    def wrapped(self, text: str) -> list[str]:
+    def wrap(self, text: str) -> list[str]:
         """Prose as lines."""
         return textwrap.wrap(text, self.width, break_long_words=False, break_on_hyphens=False)
 
-    def fitted(self, text: str) -> list[str]:
+    def fit(self, text: str) -> list[str]:
         """A line as it is, or as several where it does not fit the terminal."""
-        return self.wrapped(text) if self.fits else [text]
+        return self.wrap(text) if self.fits else [text]
 
-    def cut(self, text: str, width: int | None = None) -> str:
+    def shorten(self, text: str, width: int | None = None) -> str:
         """A text on one line: of at most so many columns (the terminal's) where rows are made to fit."""
         line = _one_line(text)
         room = self.width if width is None else width
@@ -73,9 +73,9 @@ class TextStyle(msgspec.Struct, frozen=True):
         for number, row in enumerate(whole):
             cells = []
             for column, (cell, width) in enumerate(zip(row, widths, strict=True)):
-                text = cell if len(cell) <= width else self.cut(cell, width)
+                text = cell if len(cell) <= width else self.shorten(cell, width)
                 gap = " " * (width - len(text))
-                shown = self.painted(text, tone(number - 1, column) if number else "")
+                shown = self.paint(text, tone(number - 1, column) if number else "")
                 cells.append(gap + shown if column in right else shown + gap)
             out.append("  ".join(cells).rstrip())
         return out

@@ -9,7 +9,7 @@ import synthetic
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import CLOCK_SKEW, Note
 from reports import node_logs
-from reports.node_logs import LogFile, LogLine, read_logs, stamped
+from reports.node_logs import LogFile, LogLine, lines_with_time, read_logs
 from reports.page.logs import ALIKE, CONTEXT, LINES, Logs, logs_of
 
 AT = 1795334400.0
@@ -32,13 +32,13 @@ BEGAN_S = 1795245300.0
     ],
 )
 def test_the_usual_ways_to_write_a_time_are_understood(line: str, at: float, text: str) -> None:
-    (found,) = stamped([line])
+    (found,) = lines_with_time([line])
     assert (found.clock, found.text) == ("wall", text)
     assert found.time_s == pytest.approx(at, abs=1e-6)
 
 
 def test_seconds_of_the_monotonic_clock_are_another_clock() -> None:
-    assert list(stamped(["26541.171 b1 master of epoch 1"])) == [
+    assert list(lines_with_time(["26541.171 b1 master of epoch 1"])) == [
         LogLine("monotonic", 26541.171, "b1 master of epoch 1")
     ]
 
@@ -48,11 +48,11 @@ def test_seconds_of_the_monotonic_clock_are_another_clock() -> None:
     ["ready b1 broker", "{not json", '{"msg":"no time"}', "2026-13-41T99:00:00Z no date", '{"ts":"soon"}', "1 up"],
 )
 def test_a_line_without_a_time_is_none(line: str) -> None:
-    assert list(stamped([line])) == []
+    assert list(lines_with_time([line])) == []
 
 
 def test_what_is_in_a_line_is_plain_text_of_bounded_length() -> None:
-    (found,) = stamped([f"26541.171 a\x1b[31m\x07b{'x' * 1000}"])
+    (found,) = lines_with_time([f"26541.171 a\x1b[31m\x07b{'x' * 1000}"])
     assert found.text.startswith("a [31m b")
     assert len(found.text) == node_logs.LONGEST
 

@@ -16,7 +16,7 @@ from reports.across.compare import Comparison, Row, compare
 from reports.across.compare_page import page
 from reports.across.compare_text import lines
 from reports.across.figures import Figures, figures_of, read_figures
-from reports.across.settings import changed
+from reports.across.settings import changed_settings
 from reports.summary.text_style import TextStyle
 
 
@@ -79,12 +79,12 @@ def test_verdicts_and_counts_differ_as_facts(folders: dict[str, Path]) -> None:
 def test_only_settings_that_differ_are_told() -> None:
     first = run_of(machine={"cores": 2, "revision": "aaa"})
     other = run_of(rate=500.0, seed=3, settings={"broker.x": "1"}, machine={"cores": 4, "revision": "bbb"})
-    told = {one.name: one.values for one in changed([first, other])}
+    told = {one.name: one.values for one in changed_settings([first, other])}
     assert told["rate"] == ("400", "500")
     assert told["settings.broker.x"] == ("—", "1")
     assert told["machine.cores"] == ("2", "4")
     assert {"seed", "nemesis", "machine.revision"} & set(told) == set(), "told of the run itself, or the same"
-    assert changed([first, first]) == ()
+    assert changed_settings([first, first]) == ()
 
 
 def test_every_line_fits_a_terminal_and_colours_only_where_wanted(folders: dict[str, Path]) -> None:

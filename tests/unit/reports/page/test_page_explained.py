@@ -10,7 +10,7 @@ from chaos.core.events import Phase
 from chaos.core.verdict import Anomaly, CheckResult, ErrorResult, Example, Results
 from reports.folder import read_parts
 from reports.page import context
-from reports.page.anomalies import anomaly_views, explained
+from reports.page.anomalies import anomaly_views, fact_columns
 from reports.page.build import report_data
 from reports.page.errors import OPEN, errors_of
 from reports.page.html import page
@@ -41,13 +41,13 @@ def facts(found: tuple[AnomalyView, ...]) -> dict[str, str]:
 def test_a_promise_says_whether_it_is_made_and_covers_all(*, allowed: bool, promised: bool, said: str) -> None:
     found = views("stale-tail", Example(sentence="", excused=True), allowed=allowed, promised=promised)
     assert facts(found)["promise"] == said
-    assert [name for name, _ in explained(found)] == ["promise"]
+    assert [name for name, _ in fact_columns(found)] == ["promise"]
 
 
 def test_what_no_promise_can_cover_does_not_speak_of_one() -> None:
     found = views("stale-tail", Example(sentence=""), promised=True)
     assert "promise" not in facts(found)
-    assert explained(found) == ()
+    assert fact_columns(found) == ()
 
 
 def test_a_record_that_does_not_prove_itself_is_told_apart_by_what_stood_in_its_place() -> None:
@@ -55,7 +55,7 @@ def test_a_record_that_does_not_prove_itself_is_told_apart_by_what_stood_in_its_
     assert facts(known)["record"] == "probably 5:191, damaged: that was acknowledged here"
     unknown = views("corrupt", Example(sentence="", offset=244))
     assert facts(unknown)["record"].startswith("damaged or foreign")
-    assert [name for name, _ in explained(unknown)] == ["record"]
+    assert [name for name, _ in fact_columns(unknown)] == ["record"]
 
 
 def test_each_of_these_words_has_its_explanation_on_the_page(reports_by_kind: dict[str, ReportData]) -> None:

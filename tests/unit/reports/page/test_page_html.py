@@ -13,7 +13,7 @@ import synthetic
 from chaos.core.errors import HistoryError
 from reports import reporter
 from reports.page import html
-from reports.page.html import embedded, marked, page, spaced
+from reports.page.html import group_digits, json_for_script, mark_code, page
 from reports.page.model import ReportData
 
 VOID = {"meta", "link", "br", "wbr", "hr", "img", "input"}
@@ -112,7 +112,7 @@ def test_what_comes_from_the_run_is_escaped(folders: dict[str, Path]) -> None:
 
 def test_data_inside_a_script_cannot_end_it() -> None:
     evil = {"name": "</script><script>alert(1)</script><!-- \u2028 & ]]>"}
-    text = embedded(evil)
+    text = json_for_script(evil)
     assert not set("<>&\u2028") & set(text)
     assert msgspec.json.decode(str(text)) == evil
 
@@ -126,7 +126,7 @@ def test_a_node_with_an_evil_name_stays_in_its_string(reports_by_kind: dict[str,
 
 
 def test_back_ticks_become_code_and_nothing_else() -> None:
-    assert marked("run `chaos <x>` & see") == "run <code>chaos &lt;x&gt;</code> &amp; see"
+    assert mark_code("run `chaos <x>` & see") == "run <code>chaos &lt;x&gt;</code> &amp; see"
 
 
 def test_the_same_folder_gives_the_same_page(folders: dict[str, Path], tmp_path: Path) -> None:
@@ -197,5 +197,5 @@ def test_logs_without_a_time_that_can_be_read_are_not_told_as_if_some_were_shown
 
 
 def test_long_numbers_stand_in_groups_of_three() -> None:
-    assert spaced("70376983 acknowledged messages") == "70\u202f376\u202f983 acknowledged messages"
-    assert spaced("9490 values of n10000, 0.123456 s") == "9490 values of n10000, 0.123456 s"
+    assert group_digits("70376983 acknowledged messages") == "70\u202f376\u202f983 acknowledged messages"
+    assert group_digits("9490 values of n10000, 0.123456 s") == "9490 values of n10000, 0.123456 s"

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from chaos.core.op import Type
 from chaos.core.verdict import Anomaly, Example, Results
-from reports.page.latency_points import LATENCY_FLOOR_MS, LATENCY_STEPS, Dot, latency_code, packed
+from reports.page.latency_points import LATENCY_FLOOR_MS, LATENCY_STEPS, Dot, latency_code, pack_points
 from reports.page.logs import LogRow
 from reports.page.marks import marks_of
-from reports.page.panels import bands
+from reports.page.panels import fault_bands
 
 RUN = synthetic.run_info("invalid")
 WIDTHS = (4, 2, 2, 4, 1, 1, 1, 2, 4)
@@ -44,7 +44,9 @@ def test_operations_are_packed_in_order_of_time_with_their_words() -> None:
         dot(2.0, latency_ms=-1.0, type=4, client=70000, node=-1),
         dot(1.0, f=2, node=6, key=3, process=7, error="busy"),
     ]
-    made = packed(sample, [dot(1.5, line="send\n 1:2", client=-1), dot(0.5, error="busy")], 7, [LogRow(1.5, 2, "up")])
+    made = pack_points(
+        sample, [dot(1.5, line="send\n 1:2", client=-1), dot(0.5, error="busy")], 7, [LogRow(1.5, 2, "up")]
+    )
     (ticks, latency, client, key, kind, f, node, error, process), texts = unpacked(made.blob, made.count)
     assert (made.count, made.places, made.errors) == (4, (2, 0), ("busy",))
     assert np.cumsum(ticks).tolist() == [5000, 10000, 15000, 20000]
@@ -53,7 +55,7 @@ def test_operations_are_packed_in_order_of_time_with_their_words() -> None:
     assert (kind, f, node, error) == ([2, 2, 2, 4], [1, 2, 1, 1], [0, 6, 0, 255], [1, 1, 0, 0])
     assert process == [0, 8, 0, 0]
     assert texts == {"lines": {"2": "send 1:2"}, "logs": [[1.5, 2, "up"]]}
-    assert packed([], [], 7).blob == ""
+    assert pack_points([], [], 7).blob == ""
 
 
 @given(st.floats(0, 1e7))
@@ -69,7 +71,7 @@ def results(*examples: Example) -> Results:
     return Results(valid=False, sentence="", reason="", model="queue", engine="local", anomalies=found)
 
 
-FAULTS = bands(synthetic.fault_results("invalid"), synthetic.ORIGIN, synthetic.END_S)
+FAULTS = fault_bands(synthetic.fault_results("invalid"), synthetic.ORIGIN, synthetic.END_S)
 
 
 def test_a_mark_has_its_operation_and_the_fault_of_the_sentence_in_view() -> None:

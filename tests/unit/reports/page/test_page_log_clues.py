@@ -6,7 +6,7 @@ import msgspec
 import synthetic
 
 from reports.node_logs import LogFile, LogLine
-from reports.page.html import breakable, page
+from reports.page.html import allow_breaks, page
 from reports.page.log_clues import ALIKE, MOST, log_clues
 from reports.page.logs import LogRow, logs_of
 from reports.page.model import ReportData
@@ -62,7 +62,7 @@ def test_the_page_has_them_beside_the_example(reports_by_kind: dict[str, ReportD
 
 
 def test_a_line_may_be_broken_behind_its_signs_and_is_text() -> None:
-    assert breakable('{"a":"<b>","c":1}') == "{&#34;a&#34;:<wbr>&#34;&lt;b&gt;&#34;,<wbr>&#34;c&#34;:<wbr>1}"
+    assert allow_breaks('{"a":"<b>","c":1}') == "{&#34;a&#34;:<wbr>&#34;&lt;b&gt;&#34;,<wbr>&#34;c&#34;:<wbr>1}"
 
 
 def test_a_simulation_has_one_clock() -> None:

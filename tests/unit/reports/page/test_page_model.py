@@ -303,7 +303,7 @@ def test_numbers_and_names() -> None:
     assert [words.count(n) for n in (0, 9999, 10000, 1234567)] == ["0", "9999", "10\u202f000", "1\u202f234\u202f567"]
     assert words.plural(1, "fault") == "1 fault"
     assert words.plural(0, "fault") == "0 faults"
-    assert words.flattened({"java": {"version": "17", "ok": True}, "cores": 2, "tags": ["a", "b"]}) == [
+    assert words.flat_rows({"java": {"version": "17", "ok": True}, "cores": 2, "tags": ["a", "b"]}) == [
         ("java.version", "17"),
         ("java.ok", "yes"),
         ("cores", "2"),
@@ -313,8 +313,8 @@ def test_numbers_and_names() -> None:
 
 def test_a_process_that_ended_by_itself_is_on_the_page() -> None:
     note = Note(time_ns=1, name="node-ended", node="b2", text="ended by itself")
-    assert (context._ended([note]).tone, context._ended([]).tone) == ("warn", "good")
-    assert "b2 ended by itself" in context._ended([note]).text
+    assert (context._unplanned_ends([note]).tone, context._unplanned_ends([]).tone) == ("warn", "good")
+    assert "b2 ended by itself" in context._unplanned_ends([note]).text
 
 
 def test_in_effect_stand_among_the_assumptions_and_in_the_environment(folders: dict[str, Path]) -> None:

@@ -104,15 +104,15 @@ def test_faults_of_a_run_that_was_never_judged_come_from_its_events() -> None:
         Fault(time_ns=ns(2), id=1, name="leader-kill", stage="active", targets=("b1",), evidence=proof),
         Fault(time_ns=ns(9), id=2, name="leader-kill", stage="skipped"),
     ]
-    first, second = panels.folded(events)
+    first, second = panels.faults_of_events(events)
     assert (first.proven, first.evidence, first.heal_ns, first.targets) == (True, "all dropped", None, ("b1",))
     assert second.skipped
     assert second.inject_ns is None
-    (healing,) = panels.folded(
+    (healing,) = panels.faults_of_events(
         [*events[:2], Fault(time_ns=ns(5), id=1, name="leader-kill", stage="heal", evidence=proof)]
     )
     assert (healing.healed, healing.heal_evidence, healing.heal_ns) == (False, "", ns(5)), "a last look is no heal"
-    (band,) = panels.bands((first, second), synthetic.ORIGIN, 30.0)
+    (band,) = panels.fault_bands((first, second), synthetic.ORIGIN, 30.0)
     assert (band.start, band.end, band.healed, band.colour) == (1.0, 30.0, 30.0, "red")
 
 

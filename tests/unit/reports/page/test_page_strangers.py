@@ -15,8 +15,8 @@ from reports.page.html import page as page_of
 from reports.page.model import CheckRow, ReportData
 from reports.page.panels import Interval, Strip, asked_every_s
 from reports.page.space_time import scene_of
-from reports.page.trace import HEARD, blamed, trace
-from reports.page.verdict import check_rows, superseded
+from reports.page.trace import HEARD, blamed_faults, trace
+from reports.page.verdict import check_rows, first_superseded_leader
 
 SUPERSEDED = Strip(
     name="b1",
@@ -108,14 +108,14 @@ def rows(results: Results, two_leaders: str) -> dict[str, CheckRow]:
 
 def test_checks_that_pass_say_why_two_leaders_are_no_contradiction(red: Parts) -> None:
     checks = tuple(CheckResult(name=name, valid=True, found="clean") for name in ("roles", "min-in-sync", "order"))
-    shown = rows(msgspec.structs.replace(results_of(red), checks=checks), superseded([SUPERSEDED]))
+    shown = rows(msgspec.structs.replace(results_of(red), checks=checks), first_superseded_leader([SUPERSEDED]))
     for name in ("roles", "min-in-sync"):
         assert shown[name].reason.startswith("b1 (master, epoch 1) from 22.0 s to 40.0 s led beside a newer leader")
     assert shown["order"].reason == ""
 
 
 def test_nothing_is_said_of_two_leaders_where_there_were_none_or_where_the_check_failed(red: Parts) -> None:
-    assert superseded([msgspec.structs.replace(SUPERSEDED, intervals=SUPERSEDED.intervals[:1])]) == ""
+    assert first_superseded_leader([msgspec.structs.replace(SUPERSEDED, intervals=SUPERSEDED.intervals[:1])]) == ""
     passed = CheckResult(name="roles", valid=True, found="clean")
     failed = msgspec.structs.replace(passed, valid=False, found="1 dual-leader")
     assert rows(msgspec.structs.replace(results_of(red), checks=(passed,)), "")["roles"].reason == ""
@@ -165,7 +165,7 @@ def test_counts_of_kinds_are_said_to_overlap_and_a_shared_cause_is_named(red: Pa
 
 def test_drawings_have_the_acknowledgement_and_the_beginning_of_the_fault_in_view(red: Parts) -> None:
     example, data = synthetic.lost_example(), report_data(red)
-    (fault,) = blamed(example, data.charts.faults)
+    (fault,) = blamed_faults(example, data.charts.faults)
     drawn, picture = scene_of(example, red.run, data.charts.faults), trace(example, data.charts.faults, ())
     assert drawn is not None
     assert picture is not None
@@ -178,7 +178,7 @@ def test_drawings_have_the_acknowledgement_and_the_beginning_of_the_fault_in_vie
 
 def test_a_fault_that_began_afterwards_is_in_view_too(red: Parts) -> None:
     example = synthetic.lost_example()
-    (fault,) = blamed(example, report_data(red).charts.faults)
+    (fault,) = blamed_faults(example, report_data(red).charts.faults)
     later = msgspec.structs.replace(fault, start=27.5, end=30.0)
     drawn = scene_of(example, red.run, [later])
     assert drawn is not None

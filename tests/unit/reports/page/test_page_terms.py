@@ -7,18 +7,18 @@ from page_browser import Open
 from pages import WIDE
 from repository import ROOT
 
-from reports.page.terms_explained import TERMS, linked, terms_in
+from reports.page.terms_explained import TERMS, link_terms, terms_in
 
 
 def test_a_term_is_a_link_where_it_stands_first() -> None:
-    text = linked("b1, master of epoch 1, and b2, master of epoch 2")
+    text = link_terms("b1, master of epoch 1, and b2, master of epoch 2")
     assert re.findall(r'href="#([^"]+)"', text) == ["word-master", "word-epoch"]
     assert text.count("</a>") == 2
     assert re.sub(r"<[^>]+>", "", text) == "b1, master of epoch 1, and b2, master of epoch 2"
 
 
 def test_what_is_no_term_is_escaped_and_left() -> None:
-    assert linked("a <b> & midterm exams") == "a &lt;b&gt; &amp; midterm exams"
+    assert link_terms("a <b> & midterm exams") == "a &lt;b&gt; &amp; midterm exams"
 
 
 def test_the_terms_of_texts_are_named_once_in_their_order() -> None:

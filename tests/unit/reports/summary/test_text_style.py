@@ -35,8 +35,8 @@ def test_who_decides_the_colours(environ: dict[str, str], terminal: bool, colour
 def test_a_pipe_has_the_width_of_prose_and_nothing_is_cut() -> None:
     style = style_of(io.StringIO(), {"COLUMNS": "50"})
     assert style == TextStyle(width=PROSE, fits=False, colour=False)
-    assert style.cut("x" * 500, 10) == "x" * 500
-    assert style.fitted("word " * 100) == ["word " * 100]
+    assert style.shorten("x" * 500, 10) == "x" * 500
+    assert style.fit("word " * 100) == ["word " * 100]
 
 
 class Terminal(io.StringIO):
