@@ -19,7 +19,20 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import rows as kept_rows
-from rows import DATA, ROOT, Code, Row, about_age, clean_commit, counted, made, now_text, origin, replace, stored
+from rows import (
+    DATA,
+    ROOT,
+    Code,
+    Row,
+    age_lines,
+    clean_commit,
+    code_and_dates,
+    counted_rows,
+    now_text,
+    origin,
+    replace_row,
+    stored_rows,
+)
 
 from chaos.core.clock import Deadline
 from chaos.core.runinfo import NodeInfo
@@ -40,14 +53,14 @@ LAUNCH = Launch(
 )
 
 
-def timed(action: Callable[[], object]) -> float:
+def milliseconds_of(action: Callable[[], object]) -> float:
     """Milliseconds that an action takes."""
     began = time.monotonic()
     action()
     return (time.monotonic() - began) * 1000
 
 
-def on_hosts(run_id: str, hosts: Mapping[str, Host], rounds: int) -> dict[str, float]:
+def host_medians(run_id: str, hosts: Mapping[str, Host], rounds: int) -> dict[str, float]:
     """The medians of hosts that are up."""
     host, peer = hosts["b1"], hosts["b2"]
     node = Node(NodeInfo(name="b1", role="broker", address=host.address), host, LAUNCH)
@@ -85,13 +98,13 @@ def on_hosts(run_id: str, hosts: Mapping[str, Host], rounds: int) -> dict[str, f
     found: dict[str, list[float]] = {name: [] for name in actions}
     for _ in range(rounds):
         for name, action in actions.items():
-            found[name].append(timed(action))
+            found[name].append(milliseconds_of(action))
         if not process.state(node).alive:  # it ended with its container
             restart()
     return {name: statistics.median(times) for name, times in found.items()}
 
 
-def measured(backend: Backend, rounds: int) -> dict[str, float]:
+def backend_figures(backend: Backend, rounds: int) -> dict[str, float]:
     """All figures of one backend, milliseconds."""
     backend.prepare(SPECS, lambda line: print(line, file=sys.stderr))
     with tempfile.TemporaryDirectory(prefix="chaos-bench-") as work:
@@ -99,13 +112,13 @@ def measured(backend: Backend, rounds: int) -> dict[str, float]:
         began = time.monotonic()
         with hosts_up(backend, run_id, SPECS, Path(work)) as hosts:
             up_ms = (time.monotonic() - began) * 1000
-            figures = on_hosts(run_id, hosts, rounds)
+            figures = host_medians(run_id, hosts, rounds)
             began = time.monotonic()
         return {"seven hosts up": up_ms, **figures, "seven hosts down": (time.monotonic() - began) * 1000}
 
 
 @contextmanager
-def by_ssh() -> Iterator[Backend]:
+def ssh_backend() -> Iterator[Backend]:
     """Machines of this one, and this process in their network."""
     sys.path.append(str(ROOT / "tests" / "support"))
     from ssh_support import laboratory
@@ -117,19 +130,19 @@ def by_ssh() -> Iterator[Backend]:
 def run(rounds: int) -> None:
     """Measure everywhere and keep the rows."""
     clean_commit()
-    figures = {"netns": measured(NetnsBackend(), rounds), "docker": measured(DockerBackend(), rounds)}
-    with by_ssh() as backend:
-        figures["ssh"] = measured(backend, rounds)
+    figures = {"netns": backend_figures(NetnsBackend(), rounds), "docker": backend_figures(DockerBackend(), rounds)}
+    with ssh_backend() as backend:
+        figures["ssh"] = backend_figures(backend, rounds)
     began = now_text()
     for name, ms in figures.items():
         rounded = {what: round(value, 1) for what, value in ms.items()}
         row = {"series": began, **origin(("hosts",), "benchmarks/backends.py run"), "rounds": rounds, "backend": name}
-        replace(ROWS, {**row, "ms": rounded}, lambda old, name=name: old["backend"] == name)
+        replace_row(ROWS, {**row, "ms": rounded}, lambda old, name=name: old["backend"] == name)
 
 
 def page(all_rows: Sequence[Row], now: Code | None = None) -> str:
     """docs/results/backend-costs.md as a pure function of the rows and of the fingerprints of today's code."""
-    rows = counted(all_rows)
+    rows = counted_rows(all_rows)
     newest = [row for row in rows if row["series"] == rows[-1]["series"]] if rows else []
     names = [row["backend"] for row in newest]
     rounds = newest[0]["rounds"] if newest else 0
@@ -149,8 +162,8 @@ def page(all_rows: Sequence[Row], now: Code | None = None) -> str:
         ".venv/bin/python benchmarks/backends.py run",
         "```",
         "",
-        *about_age(all_rows, now),
-        f"Made by {made(newest, now)}." if newest else "Not measured yet.",
+        *age_lines(all_rows, now),
+        f"Made by {code_and_dates(newest, now)}." if newest else "Not measured yet.",
         "",
         f"| ms | {' | '.join(names)} |",
         f"|---|{'---:|' * len(names)}",
@@ -170,7 +183,7 @@ def main() -> None:
     args = options.parse_args()
     if args.what == "run":
         run(args.rounds)
-    PAGE.write_text(page(stored(ROWS)))
+    PAGE.write_text(page(stored_rows(ROWS)))
 
 
 if __name__ == "__main__":

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 
 from bench_page import NAMES, page
 from measuring import command, work
-from rows import DATA, ROOT, clean_commit, counted, origin, replace, stored
-from time_to_report import waited
+from rows import DATA, ROOT, clean_commit, counted_rows, origin, replace_row, stored_rows
+from time_to_report import read_waits
 
 ROWS = DATA / "benchmarks.jsonl"
 PAGE = ROOT / "docs" / "results" / "benchmarks.md"
@@ -72,7 +72,7 @@ class Place(NamedTuple):
         path = self.folder / f"kafka-{kind}"
         path.mkdir(exist_ok=True)
         records = self.scale.records // (3 if kind == "transactions" else 1)  # each has three times as many messages
-        return str(path), work("timed_kafka:make", folder=str(path), kind=kind, records=records)
+        return str(path), work("timed_kafka:write_history", folder=str(path), kind=kind, records=records)
 
 
 def chaos(*argv: object, cores: int | None = None) -> Result:
@@ -88,8 +88,8 @@ def entry(who: str, measured: Result, **more: Any) -> Result:
 
 def kafka_sql(place: Place) -> Result:
     folder, size = place.kafka("single")
-    ours = work("timed_kafka:ours", folder=folder, repeats=place.scale.repeats)
-    sql = work("timed_kafka:duckdb", folder=folder, repeats=place.scale.repeats)
+    ours = work("timed_kafka:time_analysis", folder=folder, repeats=place.scale.repeats)
+    sql = work("timed_kafka:time_duckdb", folder=folder, repeats=place.scale.repeats)
     assert ours["valid"] is True
     assert sql["found"] == 0
     ratio = sql["median_s"] / ours["median_s"]
@@ -104,7 +104,7 @@ def kafka_sql(place: Place) -> Result:
             "× the reference's 20,000 a second": round(speed / PUBLISHED_EVENTS_S, 1),
         },
         "met": ratio > 1,
-        "profile": [] if ratio > 1 else work("timed_kafka:where", folder=folder)["profile"],
+        "profile": [] if ratio > 1 else work("timed_kafka:profile_analysis", folder=folder)["profile"],
     }
 
 
@@ -118,20 +118,20 @@ def kafka_speed(place: Place) -> Result:
         ("transactions", True, "transactions of three, ww"),
     ):
         folder, size = place.kafka(kind)
-        ours = work("timed_kafka:ours", folder=folder, repeats=place.scale.repeats, ww_deps=ww_deps)
+        ours = work("timed_kafka:time_analysis", folder=folder, repeats=place.scale.repeats, ww_deps=ww_deps)
         entries.append(entry(words, ours, size=f"{size['records']:,} records, {size['messages']:,} messages"))
         figures[f"million events a second: {words}"] = round(size["records"] / ours["median_s"] / 1e6, 2)
         if kind != "transactions" and size["records"] / ours["median_s"] < 5e6:
             met = False
-            profile = work("timed_kafka:where", folder=folder)["profile"]
+            profile = work("timed_kafka:profile_analysis", folder=folder)["profile"]
     return {"entries": entries, "figures": figures, "met": met, "profile": profile}
 
 
 def no_loss(place: Place) -> Result:
     folder, repeats = place.run(place.scale.ops, place.scale.keys), place.scale.repeats
-    ours = work("timed_log:local", folder=folder, kernel="no-loss", repeats=repeats)
-    spark = work("timed_log:spark", folder=folder, kernel="no-loss", repeats=repeats)
-    sql = work("timed_log:duckdb", folder=folder, repeats=repeats)
+    ours = work("timed_log:time_local", folder=folder, kernel="no-loss", repeats=repeats)
+    spark = work("timed_log:time_spark", folder=folder, kernel="no-loss", repeats=repeats)
+    sql = work("timed_log:time_duckdb", folder=folder, repeats=repeats)
     assert ours["found"] == spark["found"] == sql["found"] == 0
     assert ours["examined"] == spark["examined"]
     ratio, overhead = sql["median_s"] / ours["median_s"], spark["median_s"] / ours["median_s"]
@@ -146,16 +146,20 @@ def no_loss(place: Place) -> Result:
             "s until there is a Spark session": spark["start_s"],
         },
         "met": met,
-        "profile": [] if met else work("timed_log:where", folder=folder, kernel="no-loss")["profile"],
+        "profile": [] if met else work("timed_log:profile_checks", folder=folder, kernel="no-loss")["profile"],
     }
 
 
 def linearizable(place: Place) -> Result:
     folder = place.run(place.scale.ops, place.scale.keys)
-    ours = work("timed_log:local", folder=folder, kernel="linearizable-offsets", repeats=place.scale.repeats)
+    ours = work("timed_log:time_local", folder=folder, kernel="linearizable-offsets", repeats=place.scale.repeats)
     sends = place.scale.ops * 12 // 17
     seconds = ours["median_s"] * 5e7 / sends
-    where = work("timed_log:where", folder=folder, kernel="linearizable-offsets") if seconds > 10 else {"profile": []}
+    where = (
+        work("timed_log:profile_checks", folder=folder, kernel="linearizable-offsets")
+        if seconds > 10
+        else {"profile": []}
+    )
     figures = {"sends": sends, "s for 5 × 10^7 sends at this rate, reads included": round(seconds, 1)}
     return {"entries": [entry("ours, local", ours)], "figures": figures, "met": seconds <= 10, **where}
 
@@ -170,12 +174,12 @@ def billion(place: Place) -> Result:
         entries.append({"who": f"chaos check --engine {engine}", "cold_s": ran["wall_s"], "peak_mib": ran["peak_mib"]})
         figures[f"million events a second, {engine}"] = round(2 * ops / ran["wall_s"] / 1e6, 2)
         met &= ran["wall_s"] < 300 and ran["peak_mib"] < 8 * 1024
-    profile = [] if met else work("timed_log:where", folder=folder)["profile"]
+    profile = [] if met else work("timed_log:profile_checks", folder=folder)["profile"]
     return {"entries": entries, "figures": figures, "met": met, "profile": profile}
 
 
 def registers(place: Place) -> Result:
-    took = work("timed_objects:registers", sizes=place.scale.sizes, repeats=place.scale.repeats)
+    took = work("timed_objects:time_registers", sizes=place.scale.sizes, repeats=place.scale.repeats)
     entries = [
         {"who": f"{size:,} operations", "median_s": seconds}
         for size, seconds in zip(took["sizes"], took["seconds"], strict=True)
@@ -196,7 +200,7 @@ def transactions(place: Place) -> Result:
         for size in TXN_SIZES[place.scale.name]:
             path = place.folder / f"{model}-{size}.edn"
             chaos("generate", "--model", model, "--ops", size, "--keys", 10, "--output", path)
-            ours = work("timed_txn:ours", path=str(path), model=model, repeats=min(3, place.scale.repeats))
+            ours = work("timed_txn:time_judging", path=str(path), model=model, repeats=min(3, place.scale.repeats))
             assert ours["valid"] is True
             took.append((size, ours))
             entries.append(entry(f"{model}, {size:,} transactions", ours, size=f"{path.stat().st_size / 1e6:,.0f} MB"))
@@ -206,12 +210,12 @@ def transactions(place: Place) -> Result:
         figures |= {f"slope, {model}": round(slope, 2), f"s for 10^6 transactions, {model}": round(seconds, 1)}
         if model == "list-append":
             met = seconds <= 10 and last["peak_mib"] < 4096
-    profile = [] if met else work("timed_txn:where", path=str(path), model=model)["profile"]
+    profile = [] if met else work("timed_txn:profile_judging", path=str(path), model=model)["profile"]
     return {"entries": entries, "figures": figures, "met": met, "profile": profile}
 
 
 def porcupine(place: Place) -> Result:
-    took = work("timed_objects:beside_porcupine", sizes=place.scale.sizes[:3])
+    took = work("timed_objects:compare_with_porcupine", sizes=place.scale.sizes[:3])
     if "missing" in took:
         raise SystemExit(f"no Porcupine: {took['missing']}")
     entries = [
@@ -245,7 +249,7 @@ def cores(place: Place) -> Result:
         for number, ran in ((1, one), (2, two))
     ]
     gain = entries[0]["median_s"] / entries[1]["median_s"]
-    profile = [] if gain >= 1.8 else work("timed_log:where", folder=folder)["profile"]
+    profile = [] if gain >= 1.8 else work("timed_log:profile_checks", folder=folder)["profile"]
     return {"entries": entries, "figures": {"one ÷ two": round(gain, 2)}, "met": gain >= 1.8, "profile": profile}
 
 
@@ -276,7 +280,10 @@ LOG_OPS_S, REGISTER_OPS_S = 50_000, 30_000
 def recording(place: Place) -> Result:
     entries, figures, met = [], {}, True
     for words, workload, least in (("the log", "queue", LOG_OPS_S), ("registers", "register", REGISTER_OPS_S)):
-        seen = [work("null_client:recorded", workload=workload, seconds=RECORDED_S) for _ in range(place.scale.repeats)]
+        seen = [
+            work("null_client:recording_speed", workload=workload, seconds=RECORDED_S)
+            for _ in range(place.scale.repeats)
+        ]
         per_s = [one["per_s"] for one in seen]
         entries.append({"who": words, "operations a second": max(per_s), "bytes each": seen[0]["bytes_per_op"]})
         figures[f"operations a second, {words}"] = max(per_s)
@@ -293,7 +300,7 @@ def time_to_report(place: Place) -> Result:
     for seed in range(1, 1 + RUNS[place.scale.name]):
         chaos("run", "--nemesis", "random-partition", "--time-limit", 60, "--seed", seed, "--store", store)
         folder = (store / "current").resolve()
-        one, counts = waited(folder), json.loads((folder / "results.json").read_text())["counts"]
+        one, counts = read_waits(folder), json.loads((folder / "results.json").read_text())["counts"]
         entries.append(
             {
                 "who": f"seed {seed}",
@@ -358,7 +365,7 @@ def run(scale: Scale, names: list[str], folder: Path) -> None:
             made_by = origin(("engines",), f"benchmarks/bench.py run --scale {scale.name} --only {name}")
             row = {"name": name, "scale": scale.name, **made_by, "began": began.isoformat("T", "seconds")}
             row |= {"took_s": took_s, "machine": machine_facts(), **result}
-            replace(ROWS, row, lambda old, key=(name, scale.name): (old["name"], old["scale"]) == key)
+            replace_row(ROWS, row, lambda old, key=(name, scale.name): (old["name"], old["scale"]) == key)
             figures = ", ".join(f"{what}: {figure:,}" for what, figure in result["figures"].items())
             print(f"{name}: {took_s} s; {figures}", flush=True)
     finally:
@@ -377,14 +384,14 @@ def main() -> None:
     made.add_argument("--work", type=Path, default=ROOT / "store" / "bench", help="a folder for histories; removed")
     args = made.parse_args()
     if args.what == "run":
-        done = {row["name"] for row in counted(stored(ROWS)) if row["scale"] == args.scale}
+        done = {row["name"] for row in counted_rows(stored_rows(ROWS)) if row["scale"] == args.scale}
         names = [name for name in args.only or BENCHMARKS if args.again or name not in done]
         try:
             run(SCALES[args.scale], names, args.work)
         finally:
-            PAGE.write_text(page(stored(ROWS)))
+            PAGE.write_text(page(stored_rows(ROWS)))
     else:
-        PAGE.write_text(page(stored(ROWS)))
+        PAGE.write_text(page(stored_rows(ROWS)))
 
 
 if __name__ == "__main__":

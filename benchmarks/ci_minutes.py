@@ -20,7 +20,7 @@ from pathlib import Path
 from types import ModuleType
 
 import rows
-from rows import DATA, ROOT, Row, clean_commit, counted, dated, origin, replace, stored
+from rows import DATA, ROOT, Row, clean_commit, counted_rows, date_of, origin, replace_row, stored_rows
 
 ROWS = DATA / "ci.jsonl"
 PAGE = ROOT / "docs" / "results" / "ci.md"
@@ -108,13 +108,13 @@ def too_small(budget: float, measured_minutes: float) -> bool:
 def page(all_rows: Sequence[Row]) -> str:
     """docs/results/ci.md as a pure function of the rows and of .ci/parts.toml."""
     plan = parts.plan_of(parts.PARTS.read_text())
-    measured = {row["part"]: row for row in counted(all_rows)}
+    measured = {row["part"]: row for row in counted_rows(all_rows)}
     lines = [ABOUT.format(**plan._asdict(), margin=MARGIN)]
     lines += ["| part | turn | budget, minutes | measured, minutes | what pytest said | made by |"]
     lines += ["|---|---|---|---|---|---|"]
     for part in sorted(plan.parts, key=lambda part: part.turn):
         row = measured.get(part.name)
-        took = f"{row['minutes']:.1f} | {row['closing']} | {row['commit']}, {dated(row)}" if row else "not yet | |"
+        took = f"{row['minutes']:.1f} | {row['closing']} | {row['commit']}, {date_of(row)}" if row else "not yet | |"
         lines.append(f"| {part.name} | {part.turn} | {part.minutes:g} | {took} |")
     lines += ["", "| turn | minutes of parts | `.ci/run` in all |", "|---|---|---|"]
     before = plan.setup_minutes + plan.test_minutes
@@ -141,7 +141,7 @@ def run(names: Sequence[str]) -> None:
             raise SystemExit(f"{name} failed with exit {done.code}: {done.closing}")
         row = {"part": name, **origin((), f"benchmarks/ci_minutes.py run --part {name}")}
         row |= {"minutes": round(done.minutes, 1), "closing": done.closing}
-        replace(ROWS, row, lambda old, name=name: old["part"] == name, "it was measured again")
+        replace_row(ROWS, row, lambda old, name=name: old["part"] == name, "it was measured again")
 
 
 def measured_in(log: str) -> list[Row]:
@@ -174,7 +174,7 @@ def keep(log: Path) -> None:
     began = datetime.fromtimestamp(log.stat().st_mtime, UTC).isoformat(timespec="milliseconds")
     for one in measured:
         row = {**one, "command": ".ci/run", "began": began, "code": {}}
-        replace(ROWS, row, lambda old, row=row: old["part"] == row["part"], "it was measured again")
+        replace_row(ROWS, row, lambda old, row=row: old["part"] == row["part"], "it was measured again")
 
 
 def main() -> None:
@@ -190,7 +190,7 @@ def main() -> None:
         if args.log is None:
             options.error("keep needs --log FILE")
         keep(args.log)
-    PAGE.write_text(page(stored(ROWS)))
+    PAGE.write_text(page(stored_rows(ROWS)))
 
 
 if __name__ == "__main__":

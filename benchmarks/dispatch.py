@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import rows
 from places import MACHINES, Place, machines
-from rows import DATA, ROOT, Code, Row, about_age, counted, made, stored
-from runs import Job, of_command, parser, run_series
+from rows import DATA, ROOT, Code, Row, age_lines, code_and_dates, counted_rows, stored_rows
+from runs import Job, parser, run_command, run_series
 
 from chaos.core.clock import NS_PER_S
 from chaos.models.log.words import FINAL
@@ -86,18 +86,18 @@ def page(all_rows: Sequence[Row], now: Code | None = None) -> str:
         COMMAND.format(backend="--backend BACKEND", nemesis="NEMESIS", seed="SEED"),
         "```",
         "",
-        *about_age(all_rows, now),
+        *age_lines(all_rows, now),
         "| backend | nemesis | seed | operations | late | within bounds | p99 | worst | verdict | made by |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     order = {name: number for number, name in enumerate((*BACKENDS, *NEMESES))}
-    kept = sorted(counted(all_rows), key=lambda row: (order[row["backend"]], order[row["nemesis"]], row["seed"]))
+    kept = sorted(counted_rows(all_rows), key=lambda row: (order[row["backend"]], order[row["nemesis"]], row["seed"]))
     for row in kept:
         good = "yes" if row["late"] <= LATE_SHARE * row["due"] else "**no**"
         verdict = {True: "valid", False: "invalid"}.get(row["valid"], "unknown")
         lines.append(
             f"| {row['backend']} | {row['nemesis']} | {row['seed']} | {row['due']} | {row['late']} | {good} |"
-            f" {row['p99_ms']} ms | {row['worst_ms']} ms | {verdict} | {made([row], now)} |"
+            f" {row['p99_ms']} ms | {row['worst_ms']} ms | {verdict} | {code_and_dates([row], now)} |"
         )
     lines += [] if kept else ["", "Not measured yet."]
     lines += rows.section(all_rows, lambda row: f"{row['backend']}, {row['nemesis']}: {row['late']} late")
@@ -113,10 +113,10 @@ def main() -> None:
         with Place(machines, MACHINES) as place:
 
             def act(job: Job, store: Path) -> tuple[Path, int]:
-                return place.act(job, store) if place.holds(job.command) else of_command(job, store)
+                return place.act(job, store) if place.holds(job.command) else run_command(job, store)
 
             run_series(ROWS, jobs_of(args.backend or list(BACKENDS), args.seeds), args, lateness, act)
-    PAGE.write_text(page(stored(ROWS)))
+    PAGE.write_text(page(stored_rows(ROWS)))
 
 
 if __name__ == "__main__":

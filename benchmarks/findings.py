@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgspec
 import rows as kept_rows
 import yaml
-from rows import DATA, ROOT, Code, Row, about_age, counted, keep, made, stored
+from rows import DATA, ROOT, Code, Row, age_lines, append_row, code_and_dates, counted_rows, stored_rows
 from runs import Job, parser, run_series
 
 ROWS = DATA / "findings.jsonl"
@@ -55,7 +55,7 @@ def findings() -> tuple[Finding, ...]:
     return tuple(msgspec.convert(one, Finding) for found in texts for one in found)
 
 
-def minimal(folder: Path, anomaly: str) -> list[dict[str, Any]]:
+def minimal_operations(folder: Path, anomaly: str) -> list[dict[str, Any]]:
     """The first example's operations, the columns a reader needs."""
     found = json.loads((folder / "results.json").read_text())["anomalies"].get(anomaly)
     if not found or not found["examples"]:
@@ -80,20 +80,24 @@ def jobs_of(only: Collection[str], seeds: Sequence[int]) -> list[Job]:
     ]
 
 
-def _named(name: str) -> Finding:
+def _finding_named(name: str) -> Finding:
     return next(each for each in findings() if each.name == name)
 
 
 def history_row(folder: Path, row: Row) -> Row:
     """The minimal history of what a run showed."""
-    return {"minimal": minimal(folder, _named(row["finding"]).anomaly) if row["valid"] is not None else []}
+    return {
+        "minimal": minimal_operations(folder, _finding_named(row["finding"]).anomaly)
+        if row["valid"] is not None
+        else []
+    }
 
 
-def take(name: str, run: str, store: Path) -> None:
+def keep_finding(name: str, run: str, store: Path) -> None:
     """Keep a run of the seed matrix that showed a finding, with its minimal history."""
-    row = next(row for row in stored(MATRIX) if row["run"] == run)
+    row = next(row for row in stored_rows(MATRIX) if row["run"] == run)
     folder = next(store.glob(f"*/{run}"))
-    keep(ROWS, {"finding": name, **row, "minimal": minimal(folder, _named(name).anomaly)})
+    append_row(ROWS, {"finding": name, **row, "minimal": minimal_operations(folder, _finding_named(name).anomaly)})
 
 
 def _is_control(finding: Finding, row: Row) -> bool:
@@ -104,7 +108,7 @@ def _shows(finding: Finding, row: Row) -> bool:
     return bool(row["anomalies"].get(finding.anomaly))
 
 
-def _of(found: int, rows: Sequence[Row]) -> str:
+def _share_text(found: int, rows: Sequence[Row]) -> str:
     return f"{found} of {len(rows)}" if rows else "not run yet"
 
 
@@ -123,8 +127,8 @@ def summary(every: Sequence[Finding], rows: Sequence[Row]) -> list[str]:
         mine = [row for row in rows if row["finding"] == finding.name]
         beside = [row for row in mine if _is_control(finding, row)]
         shows = [row for row in mine if not _is_control(finding, row)]
-        seen = _of(sum(_shows(finding, row) for row in shows), shows)
-        passing = _of(sum(row["valid"] is True for row in beside), beside) if finding.control else "none"
+        seen = _share_text(sum(_shows(finding, row) for row in shows), shows)
+        passing = _share_text(sum(row["valid"] is True for row in beside), beside) if finding.control else "none"
         lines.append(f"| {finding.title} | `{finding.anomaly}` | {seen} | {passing} |")
     return [*lines, ""]
 
@@ -139,7 +143,7 @@ def _table(finding: Finding, rows: Sequence[Row], now: Code | None) -> Iterator[
             row["anomalies"].get(finding.anomaly, 0),
         )
         said = row["sentence"] or row["reason"]
-        yield f"| {row['seed']} | {row['exit']} | {acked} | {count} | {said} | {made([row], now)} |"
+        yield f"| {row['seed']} | {row['exit']} | {acked} | {count} | {said} | {code_and_dates([row], now)} |"
 
 
 def section(finding: Finding, rows: Sequence[Row], now: Code | None) -> list[str]:
@@ -178,11 +182,13 @@ def page(rows: Sequence[Row], now: Code | None = None) -> str:
             " by `.venv/bin/python benchmarks/findings.py run`."
         ),
         "",
-        *about_age(rows, now),
-        *summary(findings(), counted(rows)),
+        *age_lines(rows, now),
+        *summary(findings(), counted_rows(rows)),
     ]
     for finding in findings():
-        mine = sorted((row for row in counted(rows) if row["finding"] == finding.name), key=lambda row: row["seed"])
+        mine = sorted(
+            (row for row in counted_rows(rows) if row["finding"] == finding.name), key=lambda row: row["seed"]
+        )
         lines += section(finding, mine, now)
     lines += kept_rows.section(rows, lambda row: f"{row['finding']}, seed {row['seed']}, exit {row['exit']}")
     return "\n".join(lines).rstrip() + "\n"
@@ -199,10 +205,10 @@ def main() -> None:
     if args.matrix_run and len(args.only) != 1:
         options.error("--matrix-run needs one --only NAME: the finding that it shows")
     if args.what == "run" and args.matrix_run:
-        take(args.only[0], args.matrix_run, args.store)
+        keep_finding(args.only[0], args.matrix_run, args.store)
     elif args.what == "run":
         run_series(ROWS, jobs_of(args.only, args.seeds), args, history_row)
-    PAGE.write_text(page(stored(ROWS)))
+    PAGE.write_text(page(stored_rows(ROWS)))
 
 
 if __name__ == "__main__":

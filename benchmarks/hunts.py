@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import rows
-from rows import DATA, ROOT, Code, Row, about_age, counted, made, older, stored
+from rows import DATA, ROOT, Code, Row, age_lines, changed_sources, code_and_dates, counted_rows, stored_rows
 from runs import seeds_of
 
 from chaos.hunt.corpus import read_records
@@ -82,7 +82,7 @@ def corpus_summary(corpus: Path) -> dict[str, Any]:
     }
 
 
-def hunted(one: Hunted) -> Row:
+def perform_hunt(one: Hunted) -> Row:
     """Hunt, and say what came of it.
 
     Raises:
@@ -98,7 +98,7 @@ def hunted(one: Hunted) -> Row:
         return {"name": one.name, **one._asdict(), **origin, **corpus_summary(corpus)}
 
 
-def cell(found: Sequence[Row]) -> str:
+def time_to_find(found: Sequence[Row]) -> str:
     """``12 s (3 runs)``, of several the median and how many found it; a dash for none."""
     if not found:
         return "-"
@@ -112,7 +112,7 @@ def cell(found: Sequence[Row]) -> str:
 
 def page(all_rows: Sequence[Row], now: Code | None = None) -> str:
     """docs/results/hunt.md as a pure function of the rows and of the fingerprints of today's code."""
-    kept = counted(all_rows)
+    kept = counted_rows(all_rows)
     lines = [
         "# Bugs that a hunt finds in simulation",
         "",
@@ -129,7 +129,7 @@ def page(all_rows: Sequence[Row], now: Code | None = None) -> str:
         COMMAND.format(bug="BUG", share="SHARE", guide="on", seed="SEED", budget=BUDGET_S),
         "```",
         "",
-        *about_age(all_rows, now),
+        *age_lines(all_rows, now),
         "",
     ]
     guided = [row for row in kept if row["guide"] == "on"]
@@ -147,9 +147,11 @@ def page(all_rows: Sequence[Row], now: Code | None = None) -> str:
         own = [row for row in guided if row["bug"] == bug]
         plain, hard = ([row for row in own if row["share"] == share] for share in SHARES)
         anomaly = next((row["anomalies"][0] for row in plain if row["anomalies"]), "-")
-        lines.append(f"| {bug} | {cell(plain)} | {cell(hard)} | {anomaly} | {made(own, now)} |")
+        lines.append(
+            f"| {bug} | {time_to_find(plain)} | {time_to_find(hard)} | {anomaly} | {code_and_dates(own, now)} |"
+        )
     lines += _guidance(kept)
-    lines += rows.section(all_rows, lambda row: f"{row['name']}: {cell([row])}")
+    lines += rows.section(all_rows, lambda row: f"{row['name']}: {time_to_find([row])}")
     return "\n".join(lines) + "\n"
 
 
@@ -161,7 +163,7 @@ def _guidance(kept: Sequence[Row]) -> list[str]:
         pair = {guide: {row["seed"]: row for row in own if row["guide"] == guide} for guide in GUIDES}
         both = sorted(pair["on"].keys() & pair["off"].keys())
         if both:
-            cells = " | ".join(cell([pair[guide][seed] for seed in both]) for guide in GUIDES)
+            cells = " | ".join(time_to_find([pair[guide][seed] for seed in both]) for guide in GUIDES)
             lines.append(f"| {bug} | {share} | {len(both)} | {cells} |")
     head = ["", "## Guided beside drawn", "", "| bug | share | seeds | guided | drawn |", "|---|---|---|---|---|"]
     return [*head, *lines] if lines else []
@@ -169,12 +171,12 @@ def _guidance(kept: Sequence[Row]) -> list[str]:
 
 def run(wanted: Sequence[Hunted], jobs: int) -> None:
     """Hunt for what has no row of today's code, so many at a time."""
-    there = [row for row in counted(stored(ROWS)) if older(row) == []]
+    there = [row for row in counted_rows(stored_rows(ROWS)) if changed_sources(row) == []]
     left = [one for one in wanted if not any(one.is_of(row) for row in there)]
     with ThreadPoolExecutor(jobs) as pool:
-        for one, row in zip(left, pool.map(hunted, left), strict=True):
-            rows.replace(ROWS, row, one.is_of)
-            print(f"{one.name:40} {cell([row])}", flush=True)
+        for one, row in zip(left, pool.map(perform_hunt, left), strict=True):
+            rows.replace_row(ROWS, row, one.is_of)
+            print(f"{one.name:40} {time_to_find([row])}", flush=True)
 
 
 def main() -> None:
@@ -189,7 +191,7 @@ def main() -> None:
     args = options.parse_args()
     if args.what == "run":
         run(hunts(args.bug, args.share, args.guide, seeds_of(args.seeds)), args.jobs)
-    PAGE.write_text(page(stored(ROWS)))
+    PAGE.write_text(page(stored_rows(ROWS)))
 
 
 if __name__ == "__main__":

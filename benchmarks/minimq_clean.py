@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import rows
-from judged import judge_again
 from places import REUSE, Place, cluster
-from rows import DATA, ROOT, Code, Row, about_age, counted, made, older, stored
-from runs import Job, of_command, outage_cells, parser, run_series
+from rejudging import judge_again
+from rows import DATA, ROOT, Code, Row, age_lines, changed_sources, code_and_dates, counted_rows, stored_rows
+from runs import Job, outage_cells, parser, run_command, run_series
 
 ROWS = DATA / "clean.jsonl"
 PAGE = ROOT / "docs" / "results" / "clean-runs.md"
@@ -45,9 +45,9 @@ def shape_of(row: Row) -> str:
 
 def page(all_rows: Sequence[Row], now: Code | None = None) -> str:
     """docs/results/clean-runs.md as a pure function of the rows and of the fingerprints of today's code."""
-    kept = sorted(counted(all_rows), key=lambda row: row["seed"])
-    current = [row for row in kept if older(row, now) == []]
-    others = [row for row in kept if older(row, now) != []]
+    kept = sorted(counted_rows(all_rows), key=lambda row: row["seed"])
+    current = [row for row in kept if changed_sources(row, now) == []]
+    others = [row for row in kept if changed_sources(row, now) != []]
     valid, before = (sum(row["exit"] == 0 for row in some) for some in (current, others))
     lines = [
         "# minimq under a mix of all faults",
@@ -69,7 +69,7 @@ def page(all_rows: Sequence[Row], now: Code | None = None) -> str:
         "",
         f"Of today's code: {valid} of {len(current)} runs were valid. Of other code: {before} of {len(others)}.",
         "",
-        *about_age(all_rows, now),
+        *age_lines(all_rows, now),
         "| seed | workload | exit | faults | acknowledged | outage median | outage worst | verdict | made by |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
@@ -84,7 +84,7 @@ def page(all_rows: Sequence[Row], now: Code | None = None) -> str:
         said = "valid" if row["exit"] == 0 else row["sentence"] or row["reason"]
         lines.append(
             f"| {row['seed']} | {shape_of(row)} | {row['exit']} | {len(faults)} | {acked} | {middle} | {worst} |"
-            f" {said} | {made([row], now)} |"
+            f" {said} | {code_and_dates([row], now)} |"
         )
     lines += ["", "## Checks with an answer", "", "Rows that do not say which are not counted.", ""]
     lines += ["| check | runs |", "|---|---|", *(f"| {name} | {count} |" for name, count in sorted(checks.items()))]
@@ -102,7 +102,7 @@ def main() -> None:
         with Place(cluster, REUSE) as shared:
 
             def act(job: Job, store: Path) -> tuple[Path, int]:
-                return shared.act(job, store) if shared.holds(job.command) else of_command(job, store)
+                return shared.act(job, store) if shared.holds(job.command) else run_command(job, store)
 
             def more(folder: Path, row: Row) -> Row:
                 return {"on_cluster": shared.number_of(folder)} if shared.holds(row["command"]) else {}
@@ -110,7 +110,7 @@ def main() -> None:
             run_series(ROWS, jobs, args, more, act)
     elif args.what == "judge":
         judge_again(ROWS, args.store)
-    PAGE.write_text(page(stored(ROWS)))
+    PAGE.write_text(page(stored_rows(ROWS)))
 
 
 if __name__ == "__main__":

@@ -130,7 +130,7 @@ def _one(number: int, workload: str, seconds: float, folder: str) -> float:
     return asyncio.run(_load(spec, seconds))
 
 
-def recorded(workload: str, seconds: float) -> dict[str, Any]:
+def recording_speed(workload: str, seconds: float) -> dict[str, Any]:
     """Operations a second of all workers together, and the bytes that an operation takes."""
     with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(WORKERS, mp_context=get_context("spawn")) as pool:
         history = Path(folder) / "history"
@@ -147,7 +147,7 @@ def main() -> None:
     made.add_argument("--workload", default="queue", help="[default: queue]")
     made.add_argument("--seconds", type=float, default=5.0, help="[default: 5]")
     args = made.parse_args()
-    print(json.dumps(recorded(args.workload, args.seconds)))
+    print(json.dumps(recording_speed(args.workload, args.seconds)))
 
 
 if __name__ == "__main__":

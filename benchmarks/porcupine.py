@@ -98,7 +98,7 @@ func main() {
 """
 
 
-def built(folder: Path) -> Path | str:
+def build_program(folder: Path) -> Path | str:
     """The program, or why it cannot be built."""
     if shutil.which("go") is None:
         return "go is not installed"
@@ -125,7 +125,7 @@ def _line(call: Call, client: int) -> str:
     )
 
 
-def judged(program: Path, calls: Sequence[Call], file: Path) -> tuple[str, float]:
+def answer_of(program: Path, calls: Sequence[Call], file: Path) -> tuple[str, float]:
     """Porcupine's word (Ok, Illegal, Unknown) on a history without indeterminate operations, and its seconds."""
     file.write_text("\n".join(_line(call, call.process) for call in calls))
     argv = [str(program), str(file), str(TIMEOUT_S)]

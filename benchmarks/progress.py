@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import rows as kept_rows
-from rows import DATA, ROOT, Code, Row, about_age, counted, made, stored
+from rows import DATA, ROOT, Code, Row, age_lines, code_and_dates, counted_rows, stored_rows
 from runs import Job, parser, run_series
 
 ROWS = DATA / "progress.jsonl"
@@ -31,14 +31,14 @@ def margin_s(silences: list[float]) -> float:
     return max(LEAST_S, math.ceil(2 * FACTOR * max(silences)) / 2)
 
 
-def counting(system: str, rows: Sequence[Row]) -> list[Row]:
+def counted_runs(system: str, rows: Sequence[Row]) -> list[Row]:
     """The valid runs of a system that count: one that fell behind measures the machine."""
-    return [row for row in counted(rows) if row["system"] == system and row["valid"] is True]
+    return [row for row in counted_rows(rows) if row["system"] == system and row["valid"] is True]
 
 
 def silences_of(system: str, rows: Sequence[Row]) -> list[float]:
     """The longest silence of each run that counts."""
-    return [row["silence_s"] for row in counting(system, rows)]
+    return [row["silence_s"] for row in counted_runs(system, rows)]
 
 
 def page(rows: Sequence[Row], now: Code | None = None) -> str:
@@ -68,7 +68,7 @@ def page(rows: Sequence[Row], now: Code | None = None) -> str:
         COMMAND.format(system="SYSTEM", seed="SEED"),
         "```",
         "",
-        *about_age(rows, now),
+        *age_lines(rows, now),
         "| system | runs | longest silence of each | margin | made by |",
         "|---|---|---|---|---|",
     ]
@@ -77,7 +77,7 @@ def page(rows: Sequence[Row], now: Code | None = None) -> str:
         shown = ", ".join(f"{one:.3f} s" for one in found) or "-"
         out.append(
             f"| {system} | {len(found)} | {shown} | {f'{margin_s(found):g} s' if found else '-'} |"
-            f" {made(counting(system, rows), now)} |"
+            f" {code_and_dates(counted_runs(system, rows), now)} |"
         )
     out += kept_rows.section(rows, lambda row: f"{row['system']}, seed {row['seed']}: {row['silence_s']} s")
     return "\n".join(out) + "\n"
@@ -103,7 +103,7 @@ def main() -> None:
     args = options.parse_args()
     if args.what == "run":
         run_series(ROWS, jobs_of([args.system] if args.system else SYSTEMS, args.seeds), args, longest_silence)
-    PAGE.write_text(page(stored(ROWS)))
+    PAGE.write_text(page(stored_rows(ROWS)))
 
 
 if __name__ == "__main__":

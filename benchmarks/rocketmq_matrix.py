@@ -11,7 +11,7 @@ be cut off and resumed. ``render`` is a pure function of that file. Rows hold wh
 from collections.abc import Container, Sequence
 
 import rows as kept_rows
-from rows import DATA, ROOT, Code, Row, about_age, counted, made, stored
+from rows import DATA, ROOT, Code, Row, age_lines, code_and_dates, counted_rows, stored_rows
 from runs import Job, outage_cells, parser, run_series
 
 ROWS = DATA / "rocketmq.jsonl"
@@ -91,12 +91,12 @@ def table(rows: Sequence[Row], what: str, now: Code | None) -> list[str]:
         lost = sum(fault["lost"] for fault in faults)
         lines.append(
             f"| {name} | {len(mine)} | {codes} | {len(faults)} | {without} |"
-            f" {middle} | {worst} | {lost} | {made(mine, now)} |"
+            f" {middle} | {worst} | {lost} | {code_and_dates(mine, now)} |"
         )
     return lines
 
 
-def named(
+def section_of(
     rows: Sequence[Row], names: Container[str], title: str, about: str, commands: Sequence[str], now: Code | None
 ) -> list[str]:
     """A section of the page about the rows of these names; nothing if there are none."""
@@ -106,7 +106,7 @@ def named(
 
 def page(all_rows: Sequence[Row], now: Code | None = None) -> str:
     """docs/results/rocketmq.md as a pure function of the rows and of the fingerprints of today's code."""
-    rows = counted(all_rows)
+    rows = counted_rows(all_rows)
     lines = [
         "# RocketMQ 5.5.0: recovery by fault",
         "",
@@ -131,10 +131,10 @@ def page(all_rows: Sequence[Row], now: Code | None = None) -> str:
         COMMAND.format(nemesis="NEMESIS", seed="SEED"),
         "```",
         "",
-        *about_age(all_rows, now),
+        *age_lines(all_rows, now),
         *table([row for row in rows if row["name"] in NEMESES], "nemesis", now),
     ]
-    lines += named(
+    lines += section_of(
         rows,
         MODES,
         "Modes",
@@ -143,7 +143,7 @@ def page(all_rows: Sequence[Row], now: Code | None = None) -> str:
         [f"# {name}\n{command_of(name, 1)}" for name in MODES],
         now,
     )
-    lines += named(
+    lines += section_of(
         rows,
         UNSAFE,
         "Settings that give safety up",
@@ -166,7 +166,7 @@ def main() -> None:
     args = options.parse_args()
     if args.what == "run":
         run_series(ROWS, jobs_of(args.only or [*NEMESES, *MODES, *UNSAFE], args.seeds), args)
-    PAGE.write_text(page(stored(ROWS)))
+    PAGE.write_text(page(stored_rows(ROWS)))
 
 
 if __name__ == "__main__":

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import rows as kept_rows
 from rows import DATA as ALL_DATA
-from rows import ROOT, Code, Row, about_age, counted, made, origin, replace, stored
-from sources import deciding
+from rows import ROOT, Code, Row, age_lines, code_and_dates, counted_rows, origin, replace_row, stored_rows
+from sources import deciding_sources
 
 from chaos.core.matrix_results import PLAN, ROWS, CellRow, MatrixPlan, current, read_plan, read_rows
 from chaos.matrix.model import jobs_of
@@ -46,7 +46,7 @@ def nemeses(name: str) -> list[str]:
     return sorted({text for run in texts for text in run})
 
 
-def keep(folder: Path, why: str) -> None:
+def keep_matrix(folder: Path, why: str) -> None:
     """Copy the plan and the rows of a finished matrix, and say which code made them; the matrix before moves aside.
 
     Raises:
@@ -59,17 +59,18 @@ def keep(folder: Path, why: str) -> None:
     row = {
         "name": plan.name,
         **origin(
-            deciding("rocketmq", "queue", *nemeses(plan.name)), f"chaos matrix {plan.name} --scale {plan.scale:g}"
+            deciding_sources("rocketmq", "queue", *nemeses(plan.name)),
+            f"chaos matrix {plan.name} --scale {plan.scale:g}",
         ),
     }
-    for old in counted(stored(ORIGINS)):
+    for old in counted_rows(stored_rows(ORIGINS)):
         aside = DATA / f"until-{row['commit']}"
         aside.mkdir(parents=True)
         for name in (PLAN, ROWS):
             shutil.move(DATA / name, aside / name)
         print(f"the matrix of {old['began'][:10]} is in {aside} now")
     DATA.mkdir(parents=True, exist_ok=True)
-    replace(ORIGINS, row, lambda _: True, why)
+    replace_row(ORIGINS, row, lambda _: True, why)
     for name in (PLAN, ROWS):
         shutil.copyfile(folder / name, DATA / name)
 
@@ -170,9 +171,9 @@ def page(plan: MatrixPlan, rows: Sequence[CellRow], origins: Sequence[Row], now:
         "benchmarks/rocketmq_raft.py render",
         "```",
         "",
-        f"Made by {made(counted(origins), now)}.",
+        f"Made by {code_and_dates(counted_rows(origins), now)}.",
         "",
-        *about_age(origins, now),
+        *age_lines(origins, now),
         "## The paper's claims",
         "",
         "| claim | rule | answer | what was measured |",
@@ -223,9 +224,9 @@ def main() -> None:
     parser.add_argument("--why", default="", help="why the matrix before does not count any more")
     args = parser.parse_args()
     if args.what == "keep":
-        keep(args.folder, args.why)
+        keep_matrix(args.folder, args.why)
     plan, rows = read_plan(DATA), read_rows(DATA)
-    PAGE.write_text(page(plan, rows, stored(ORIGINS)))
+    PAGE.write_text(page(plan, rows, stored_rows(ORIGINS)))
     HTML.write_text(html(plan, rows))
 
 

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sources import FAULT, ROOT, today
+from sources import FAULT, ROOT, hashes_of_today
 
 DATA = ROOT / "docs" / "data"
 Row = dict[str, Any]
@@ -48,16 +48,16 @@ def origin(sources: Iterable[str], command: str) -> Row:
     Raises:
         SystemExit: see ``clean_commit``.
     """
-    code = {name: today()[name] for name in sources}
+    code = {name: hashes_of_today()[name] for name in sources}
     return {"command": command, "commit": clean_commit(), "began": now_text(), "code": code}
 
 
-def stored(path: Path) -> list[Row]:
+def stored_rows(path: Path) -> list[Row]:
     """Every line of a file, oldest first."""
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def keep(path: Path, row: Row) -> None:
+def append_row(path: Path, row: Row) -> None:
     """Append a line.
 
     Raises:
@@ -78,37 +78,37 @@ def identity(row: Row) -> str:
     return " ".join(str(row[name]) for name in members if name in row)
 
 
-def counted(rows: Sequence[Row]) -> list[Row]:
+def counted_rows(rows: Sequence[Row]) -> list[Row]:
     """Pure: the rows that nothing supersedes."""
     gone = {row["supersedes"] for row in rows if "supersedes" in row}
     return [row for row in rows if "supersedes" not in row and identity(row) not in gone]
 
 
-def supersede(path: Path, old: Row, why: str, new: Row | None = None) -> None:
+def supersede_row(path: Path, old: Row, why: str, new: Row | None = None) -> None:
     """Say that a row does not count any more, and what took its place."""
     by = identity(new) if new is not None else None
-    keep(path, {"supersedes": identity(old), "by": by, "why": why, "began": now_text()})
+    append_row(path, {"supersedes": identity(old), "by": by, "why": why, "began": now_text()})
 
 
-def replace(path: Path, row: Row, same: Callable[[Row], bool], why: str = "") -> None:
+def replace_row(path: Path, row: Row, same: Callable[[Row], bool], why: str = "") -> None:
     """Append a row in the place of the counted rows for which ``same`` holds.
 
     ``why`` is the reason; without one it is the age of the row that goes.
     """
-    old = [one for one in counted(stored(path)) if same(one)]
-    keep(path, row)
+    old = [one for one in counted_rows(stored_rows(path)) if same(one)]
+    append_row(path, row)
     for one in old:
-        supersede(path, one, why or age(one) or "it was measured again", row)
+        supersede_row(path, one, why or age(one) or "it was measured again", row)
 
 
-def older(row: Row, now: Code | None = None) -> list[str] | None:
+def changed_sources(row: Row, now: Code | None = None) -> list[str] | None:
     """Pure, given ``now``: the sources that have changed since a row was made; None if it has no fingerprint."""
-    now = today() if now is None else now
+    now = hashes_of_today() if now is None else now
     made: Code | None = row.get("code")
     return None if made is None else [name for name, value in made.items() if now.get(name) != value]
 
 
-def folded(names: Iterable[str]) -> list[str]:
+def source_names(names: Iterable[str]) -> list[str]:
     """Pure: the names of sources as a sentence has them, each once; several faults are told as ``faults``."""
     listed = list(dict.fromkeys(names))
     several = sum(name.startswith(FAULT) for name in listed) > 1
@@ -117,35 +117,39 @@ def folded(names: Iterable[str]) -> list[str]:
 
 def age(row: Row, now: Code | None = None) -> str:
     """How old a row is, in words; empty if today's code made it."""
-    changed = older(row, now)
+    changed = changed_sources(row, now)
     if changed is None:
         return "it has no fingerprint of the code that made it"
-    return f"older than today's {' and '.join(folded(changed))}" if changed else ""
+    return f"older than today's {' and '.join(source_names(changed))}" if changed else ""
 
 
-def dated(row: Row) -> str:
+def date_of(row: Row) -> str:
     """When a row was made, as a date; ``?`` if it does not say."""
     return str(row.get("began") or row.get("series") or "?")[:10]
 
 
-def _judged(row: Row) -> str:
+def _judged_text(row: Row) -> str:
     return f", judged by {row['judged']['commit']}" if "judged" in row else ""
 
 
-def made(rows: Sequence[Row], now: Code | None = None) -> str:
+def code_and_dates(rows: Sequence[Row], now: Code | None = None) -> str:
     """A cell of a table: commits and dates of rows, marked where other code than today's made any of them."""
-    marks = sorted({"†" if older(row, now) is None else "‡" for row in rows if older(row, now) != []})
-    seen = dict.fromkeys(f"{row.get('commit', '?')}, {dated(row)}{_judged(row)}" for row in sorted(rows, key=dated))
+    marks = sorted(
+        {"†" if changed_sources(row, now) is None else "‡" for row in rows if changed_sources(row, now) != []}
+    )
+    seen = dict.fromkeys(
+        f"{row.get('commit', '?')}, {date_of(row)}{_judged_text(row)}" for row in sorted(rows, key=date_of)
+    )
     return "; ".join(seen) + (f" {''.join(marks)}" if marks else "")
 
 
-def about_age(rows: Sequence[Row], now: Code | None = None) -> list[str]:
+def age_lines(rows: Sequence[Row], now: Code | None = None) -> list[str]:
     """Lines for the head of a page: how many of its rows today's code made, and what the marks mean."""
-    rows = counted(rows)
+    rows = counted_rows(rows)
     if not rows:
         return []
-    ages = [older(row, now) for row in rows]
-    changed = folded(name for one in ages for name in one or ())
+    ages = [changed_sources(row, now) for row in rows]
+    changed = source_names(name for one in ages for name in one or ())
     said = [f"{ages.count([])} of {len(rows)} rows were made by today's code."]
     if None in ages:
         said.append("†: made before rows had fingerprints of the code that decides, so perhaps older than the checks.")
@@ -172,7 +176,7 @@ def section(rows: Sequence[Row], says: Callable[[Row], str]) -> list[str]:
     for note in gone:
         row = named[note["supersedes"]]
         lines.append(
-            f"| {note['supersedes']} | {row.get('commit', '?')}, {dated(row)} | {says(row)} |"
+            f"| {note['supersedes']} | {row.get('commit', '?')}, {date_of(row)} | {says(row)} |"
             f" {note['by'] or 'nothing'} | {note['why']} |"
         )
     return lines

@@ -18,8 +18,8 @@ from queue import SimpleQueue
 from statistics import median
 from typing import Any, NamedTuple
 
-from rows import Row, clean_commit, counted, older, origin, replace, stored
-from sources import ROOT, deciding, today
+from rows import Row, changed_sources, clean_commit, counted_rows, origin, replace_row, stored_rows
+from sources import ROOT, deciding_sources, hashes_of_today
 
 from nemesis.plan.sequence import SEQUENCE
 
@@ -58,7 +58,7 @@ def perform(command: str, store: Path) -> tuple[Path, int]:
     return folder, out.returncode
 
 
-def injected(folder: Path, info: dict[str, Any]) -> list[str]:
+def nemeses_of(folder: Path, info: dict[str, Any]) -> list[str]:
     """The nemeses of a run as on the command line; of a sequence those of its plan."""
     if info["nemesis"] != SEQUENCE:
         return [info["nemesis"]]
@@ -74,7 +74,7 @@ def row_of(folder: Path, command: str, code: int, system: str = "minimq") -> Row
     """
     info = json.loads((folder / "run.json").read_text())
     return {
-        **origin(deciding(system, info["workload"], *injected(folder, info)), command),
+        **origin(deciding_sources(system, info["workload"], *nemeses_of(folder, info)), command),
         "run": folder.name,
         "began": info["origin_utc"],
         "seed": info["seed"],
@@ -118,13 +118,13 @@ def matches(key: dict[str, Any]) -> Callable[[Row], bool]:
     return lambda row: all(row.get(name) == value for name, value in key.items())
 
 
-def pending(jobs: Iterable[Job], rows: Sequence[Row], *, stale: bool, again: str) -> list[Job]:
+def pending_jobs(jobs: Iterable[Job], rows: Sequence[Row], *, stale: bool, again: str) -> list[Job]:
     """The jobs that have no counted row; with ``stale`` also those whose row other code made; or all ``again``."""
-    kept = counted(rows)
+    kept = counted_rows(rows)
 
     def done(job: Job) -> bool:
         found = [row for row in kept if matches(job.key)(row)]
-        return any(not stale or older(row) == [] for row in found)
+        return any(not stale or changed_sources(row) == [] for row in found)
 
     return [job for job in jobs if again or not done(job)]
 
@@ -133,13 +133,13 @@ Told = Callable[[Path, Row], Row]
 Perform = Callable[[Job, Path], tuple[Path, int]]
 
 
-def of_command(job: Job, store: Path) -> tuple[Path, int]:
+def run_command(job: Job, store: Path) -> tuple[Path, int]:
     """The run of a job whose command needs nothing around it."""
     return perform(job.command, store)
 
 
 def run_series(
-    path: Path, jobs: Iterable[Job], args: argparse.Namespace, more: Told | None = None, act: Perform = of_command
+    path: Path, jobs: Iterable[Job], args: argparse.Namespace, more: Told | None = None, act: Perform = run_command
 ) -> None:
     """Run what is to be run, ``args.jobs`` clusters at a time; each row is kept as soon as its run has ended.
 
@@ -148,12 +148,12 @@ def run_series(
     Raises:
         SystemExit: the tree has changes, at the beginning or when a run has ended; another series runs in this store.
     """
-    with alone_in(args.store):
+    with keep_others_out(args.store):
         _run_series(path, jobs, args, more, act)
 
 
 @contextmanager
-def alone_in(store: Path) -> Iterator[None]:
+def keep_others_out(store: Path) -> Iterator[None]:
     """Keep other series out of a store: each takes the newest run of a folder there for its own.
 
     Raises:
@@ -169,8 +169,8 @@ def alone_in(store: Path) -> Iterator[None]:
 
 
 def _run_series(path: Path, jobs: Iterable[Job], args: argparse.Namespace, more: Told | None, act: Perform) -> None:
-    commit, _ = clean_commit(), today()
-    wanted = pending(jobs, stored(path), stale=args.stale, again=args.again)
+    commit, _ = clean_commit(), hashes_of_today()
+    wanted = pending_jobs(jobs, stored_rows(path), stale=args.stale, again=args.again)
     todo = wanted[: args.most]
     print(f"{len(todo)} runs now, {len(wanted) - len(todo)} later", flush=True)
     stores: SimpleQueue[Path] = SimpleQueue()
@@ -189,7 +189,7 @@ def _run_series(path: Path, jobs: Iterable[Job], args: argparse.Namespace, more:
                 raise SystemExit(f"{row['run']} began at {commit}, and this is {row['commit']} now; no row is kept")
             row |= more(folder, row) if more is not None else {}
             with keeping:
-                replace(path, row, matches(job.key), args.again)
+                replace_row(path, row, matches(job.key), args.again)
             said = row["sentence"] or row["reason"]
             print(f"{' '.join(map(str, job.key.values())):<34} exit {code}  {row['took_s']:4.0f} s  {said}", flush=True)
         finally:

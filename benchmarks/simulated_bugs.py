@@ -18,9 +18,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from rows import DATA, Code, Row, about_age, counted, made, origin, replace, section, stored
-from runs import Job, alone_in, matches, parser, pending
-from sources import ROOT, deciding
+from rows import DATA, Code, Row, age_lines, code_and_dates, counted_rows, origin, replace_row, section, stored_rows
+from runs import Job, keep_others_out, matches, parser, pending_jobs
+from sources import ROOT, deciding_sources
 
 from cluster.systems.minimq.system import MiniMQ
 
@@ -43,11 +43,11 @@ def jobs_of(names: Sequence[str]) -> list[Job]:
     ]
 
 
-def tried(job: Job, store: Path) -> Row:
+def try_bug(job: Job, store: Path) -> Row:
     """Run until a find, and say what came of it. ``refused``: why no run could be made, if none could."""
     bug = MiniMQ().bugs[job.key["bug"]]
     nemesis = bug.nemesis if job.key["under"] == OWN else "all"
-    row = origin(("simulation", *deciding("minimq", bug.workload, nemesis)), job.command)
+    row = origin(("simulation", *deciding_sources("minimq", bug.workload, nemesis)), job.command)
     with tempfile.TemporaryDirectory(dir=store) as folder:
         said, cpu_s = _output([*job.command.split()[1:], "--store", folder])
         runs, failed = _RUNS.findall(said), _FAILED.search(said)
@@ -90,14 +90,14 @@ def _anomalies(store: Path) -> Iterator[str]:
 
 def run(wanted: Sequence[Job], store: Path, *, stale: bool, again: str) -> None:
     """Keep a row of each job that has none."""
-    with alone_in(store):
-        for job in pending(wanted, stored(ROWS), stale=stale, again=again):
-            row = tried(job, store)
-            replace(ROWS, row, matches(job.key), again)
-            print(f"{row['bug']:28} {row['under']:8} {cell(row)}", flush=True)
+    with keep_others_out(store):
+        for job in pending_jobs(wanted, stored_rows(ROWS), stale=stale, again=again):
+            row = try_bug(job, store)
+            replace_row(ROWS, row, matches(job.key), again)
+            print(f"{row['bug']:28} {row['under']:8} {find_text(row)}", flush=True)
 
 
-def cell(row: Row | None) -> str:
+def find_text(row: Row | None) -> str:
     """``4 s, seed 1``: what the runs took until the find, of which seed it was; what it showed, if not what was declared."""
     if row is None:
         return "-"
@@ -111,7 +111,7 @@ def cell(row: Row | None) -> str:
 
 def page(all_rows: Sequence[Row], now: Code | None = None) -> str:
     """docs/results/simulated-bugs.md as a pure function of the rows and of the fingerprints of today's code."""
-    kept = counted(all_rows)
+    kept = counted_rows(all_rows)
     lines = [
         "# Bugs of minimq that simulated runs find",
         "",
@@ -130,7 +130,7 @@ def page(all_rows: Sequence[Row], now: Code | None = None) -> str:
         COMMAND.format(bug="BUG", nemesis=" --nemesis all", seeds=SEEDS),
         "```",
         "",
-        *about_age(all_rows, now),
+        *age_lines(all_rows, now),
         *(_count(kept, under) for under in (OWN, "all")),
         "",
         "| bug | workload | nemesis | anomaly | under its nemesis | under all | made by |",
@@ -139,9 +139,11 @@ def page(all_rows: Sequence[Row], now: Code | None = None) -> str:
     for name in sorted({row["bug"] for row in kept}):
         mine = {row["under"]: row for row in kept if row["bug"] == name}
         bug = MiniMQ().bugs[name]
-        cells = f"{cell(mine.get(OWN))} | {cell(mine.get('all'))} | {made(list(mine.values()), now)}"
+        cells = (
+            f"{find_text(mine.get(OWN))} | {find_text(mine.get('all'))} | {code_and_dates(list(mine.values()), now)}"
+        )
         lines.append(f"| {name} | {bug.workload} | {bug.nemesis} | {bug.anomaly} | {cells} |")
-    lines += section(all_rows, lambda row: f"{row['bug']}, {row['under']}: {cell(row)}")
+    lines += section(all_rows, lambda row: f"{row['bug']}, {row['under']}: {find_text(row)}")
     return "\n".join(lines) + "\n"
 
 
@@ -160,7 +162,7 @@ def main() -> None:
     args = options.parse_args()
     if args.what == "run":
         run(jobs_of(args.bug), args.store, stale=args.stale, again=args.again)
-    PAGE.write_text(page(stored(ROWS)))
+    PAGE.write_text(page(stored_rows(ROWS)))
 
 
 if __name__ == "__main__":

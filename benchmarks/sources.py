@@ -140,7 +140,7 @@ def sources() -> Mapping[str, Source]:
     return found
 
 
-def deciding(system: str, workload: str, *nemeses: str) -> tuple[str, ...]:
+def deciding_sources(system: str, workload: str, *nemeses: str) -> tuple[str, ...]:
     """The names of the sources that decide what runs of a workload on a system under these nemeses come to.
 
     Raises:
@@ -179,12 +179,12 @@ def _names(source: bytes) -> Iterator[str]:
 
 
 @cache
-def _imported(source: bytes) -> frozenset[str]:
+def _imported_modules(source: bytes) -> frozenset[str]:
     """Pure: the dotted names that a Python source imports, also those of objects inside modules."""
     return frozenset(_names(source))
 
 
-def _beside(modules: Iterable[Path], rooms: Iterable[str], root: Path) -> set[Path]:
+def _files_beside(modules: Iterable[Path], rooms: Iterable[str], root: Path) -> set[Path]:
     """What is no Python and whose nearest package has one of these modules."""
     packages = {path.parent for path in modules}
     others = [path for path in _files(rooms, root) if path.suffix != ".py"]
@@ -201,13 +201,13 @@ def files_of(source: Source, root: Path = ROOT, read: Read = Path.read_bytes) ->
     rooms = tuple(f"{room.replace('/', '.')}." for room in source.rooms)
     ahead = [path for path in found if path.suffix == ".py"]
     while ahead:
-        for name in filter(lambda name: name.startswith(rooms), _imported(read(ahead.pop()))):
+        for name in filter(lambda name: name.startswith(rooms), _imported_modules(read(ahead.pop()))):
             path = root / f"{name.replace('.', '/')}.py"
             if path not in found and path.is_file():
                 found.add(path)
                 ahead.append(path)
     if source.beside:
-        found |= _beside(found, source.rooms, root)
+        found |= _files_beside(found, source.rooms, root)
     return sorted(path for path in found if str(path.relative_to(root)) not in WORDS_ONLY | PAGES_ONLY)
 
 
@@ -244,7 +244,7 @@ def fingerprint(source: Source, root: Path = ROOT, read: Read = Path.read_bytes)
 
 
 @cache
-def today() -> dict[str, str]:
+def hashes_of_today() -> dict[str, str]:
     """The fingerprints of the code that is here now, by the name of the source."""
     read = cache(Path.read_bytes)  # most files are in many sources
     return {name: fingerprint(source, ROOT, read) for name, source in sources().items()}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import rows as kept_rows
-from rows import DATA, ROOT, Code, Row, about_age, counted, made, stored
+from rows import DATA, ROOT, Code, Row, age_lines, code_and_dates, counted_rows, stored_rows
 from runs import Job, outage_cells, parser, run_series
 
 from chaos.core.model import numbers_where
@@ -144,7 +144,7 @@ def line(cell: Cell, rows: Sequence[Row], now: Code | None) -> str:
     where = f"{cell.backend}, {cell.settings}" if cell.settings else cell.backend
     return (
         f"| {cell.workload} | {cell.nemesis} | {where} | {codes} | {proven} of {len(faults)} | {changes} | {middle} |"
-        f" {worst} | {made(mine, now)} |"
+        f" {worst} | {code_and_dates(mine, now)} |"
     )
 
 
@@ -163,7 +163,7 @@ def table(cells: Sequence[Cell], rows: Sequence[Row], now: Code | None) -> list[
 
 def page(system: str, all_rows: Sequence[Row], now: Code | None = None) -> str:
     """docs/results/SYSTEM.md as a pure function of the rows and of the fingerprints of today's code."""
-    rows, it = counted(all_rows), PAGES[system]
+    rows, it = counted_rows(all_rows), PAGES[system]
     safe, unsafe = [one for one in it.cells if not one.wrong], [one for one in it.cells if one.wrong]
     lines = [
         f"# {system}: verdicts and recovery by fault",
@@ -185,7 +185,7 @@ def page(system: str, all_rows: Sequence[Row], now: Code | None = None) -> str:
         command_of(system, Cell("WORKLOAD", "NEMESIS", "BACKEND"), 0).replace("seed 0", "seed SEED"),
         "```",
         "",
-        *about_age(all_rows, now),
+        *age_lines(all_rows, now),
         "## Safe settings",
         "",
         "Exit code 0 is a PASS, 1 a FAIL, 2 means that the run decides nothing.",
@@ -215,7 +215,7 @@ def rows_of(system: str) -> Path:
     return DATA / f"{system}.jsonl"
 
 
-def measured() -> list[str]:
+def measured_systems() -> list[str]:
     """The systems that have rows, and so a page."""
     return [system for system in PAGES if rows_of(system).exists()]
 
@@ -226,10 +226,10 @@ def main() -> None:
     options.add_argument("--system", action="append", choices=list(PAGES), metavar="NAME")
     options.add_argument("--only", action="append", default=[], metavar="NAME")
     args = options.parse_args()
-    for system in args.system or (PAGES if args.what == "run" else measured()):
+    for system in args.system or (PAGES if args.what == "run" else measured_systems()):
         if args.what == "run":
             run_series(rows_of(system), jobs_of(system, args.only, args.seeds), args)
-        (ROOT / "docs" / "results" / f"{system}.md").write_text(page(system, stored(rows_of(system))))
+        (ROOT / "docs" / "results" / f"{system}.md").write_text(page(system, stored_rows(rows_of(system))))
 
 
 if __name__ == "__main__":

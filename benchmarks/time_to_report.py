@@ -26,7 +26,7 @@ class Waited(NamedTuple):
     whole_s: float
 
 
-def waited(folder: Path) -> Waited:
+def read_waits(folder: Path) -> Waited:
     """What a run folder says.
 
     Raises:
@@ -58,7 +58,7 @@ def main(folders: list[str]) -> int:
     code = 0
     for name in folders:
         try:
-            one = waited(Path(name))
+            one = read_waits(Path(name))
         except ValueError as error:
             print(f"{name}: {error}")
             code = 1

@@ -1,7 +1,7 @@
 """What is timed on Kafka-style histories: the whole analysis, and DuckDB on what of it SQL can express.
 
 Clean histories as for the reference checker's figures (20 logs, 10 processes, half sends, half polls), made by
-``kafka_made`` as columns and kept as Parquet, so both begin with the same files, and each reads the columns it needs.
+``kafka_histories`` as columns and kept as Parquet, so both begin with the same files, and each reads the columns it needs.
 """
 
 import dataclasses
@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks import kafka_made
+from benchmarks import kafka_histories
 from benchmarks.measuring import profile, times
 from chaos.core.memory import keep_freed
 from chaos.core.op import Type
@@ -27,9 +27,9 @@ UNREAD: Final = {"time_ns": NONE, "mop": 0}
 """Columns that the analysis never looks at, and what stands for them."""
 
 
-def make(folder: str, kind: str, records: int) -> dict[str, Any]:
+def write_history(folder: str, kind: str, records: int) -> dict[str, Any]:
     """Write a history's two tables, packed as those of run folders; sends and polls with their record's outcome."""
-    columns: KafkaColumns = getattr(kafka_made, kind)(records)
+    columns: KafkaColumns = kafka_histories.KINDS[kind](records)
     ops, mops = columns.ops, columns.mops
     for name, table in (("ops", ops), ("mops", mops)):
         rows = {field.name: getattr(table, field.name) for field in dataclasses.fields(table)}
@@ -60,7 +60,7 @@ def _read(folder: str) -> KafkaColumns:
     return KafkaColumns(Ops(**read["ops"]), Mops(**read["mops"]), tuple(range(keys)), ())
 
 
-def ours(folder: str, repeats: int, *, ww_deps: bool = False) -> dict[str, Any]:
+def time_analysis(folder: str, repeats: int, *, ww_deps: bool = False) -> dict[str, Any]:
     """The whole analysis, reading included; ``cpu_s``: of the last one."""
     answers = []
     keep_freed()  # as the judge of files does
@@ -70,7 +70,7 @@ def ours(folder: str, repeats: int, *, ww_deps: bool = False) -> dict[str, Any]:
     return {**took, "cpu_s": round(time.process_time() - begun, 3), "valid": answers[-1].valid}
 
 
-def where(folder: str, *, ww_deps: bool = False) -> dict[str, Any]:
+def profile_analysis(folder: str, *, ww_deps: bool = False) -> dict[str, Any]:
     """Where the time of the analysis goes."""
     return {"profile": profile(lambda: check(_read(folder), ww_deps=ww_deps))}
 
@@ -116,7 +116,7 @@ PARTS = {
 }
 
 
-def duckdb(folder: str, repeats: int) -> dict[str, Any]:
+def time_duckdb(folder: str, repeats: int) -> dict[str, Any]:
     """The parts that SQL can say, one query each after what they share."""
     import duckdb as db
 

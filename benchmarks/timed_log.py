@@ -28,7 +28,7 @@ from checkers.log.lost_writes import LossKernel
 KERNELS = {"no-loss": LossKernel(), "linearizable-offsets": LinearizableKernel()}
 
 
-def _of(folder: str) -> tuple[Path, Context, list[int]]:
+def _context_of_folder(folder: str) -> tuple[Path, Context, list[int]]:
     evidence, history = evidence_of(Path(folder)), Path(folder) / "history"
     made = [materialise(history, worker, evidence.run.model, evidence.manifest) for worker in evidence.workers]
     context = context_of(evidence, made, load_timeline(history, evidence.run, evidence.manifest))
@@ -38,28 +38,30 @@ def _of(folder: str) -> tuple[Path, Context, list[int]]:
 _tables = lru_cache(tables_of)
 
 
-def _some(history: Path, context: Context, name: str, keys: Sequence[int]) -> Any:
+def _examine_group(history: Path, context: Context, name: str, keys: Sequence[int]) -> Any:
     """One kernel over a group of queues, as both engines form them; tables are opened once by each process."""
     tables = _tables(history, "log")
-    return _sum(name, (KERNELS[name].examine(load_shard(tables, key, lazily=True), context) for key in keys))
+    return _merge_summaries(
+        name, (KERNELS[name].examine(load_shard(tables, key, lazily=True), context) for key in keys)
+    )
 
 
-def _sum(name: str, summaries: Iterable[Any]) -> Any:
+def _merge_summaries(name: str, summaries: Iterable[Any]) -> Any:
     return reduce(KERNELS[name].merge, summaries)
 
 
-def _merged(name: str, summaries: Iterable[Any]) -> dict[str, Any]:
-    total = _sum(name, summaries)
+def _count_found(name: str, summaries: Iterable[Any]) -> dict[str, Any]:
+    total = _merge_summaries(name, summaries)
     return {"examined": total.examined, "found": sum(one.count for one in total.found.values())}
 
 
-def local(folder: str, kernel: str, repeats: int) -> dict[str, Any]:
+def time_local(folder: str, kernel: str, repeats: int) -> dict[str, Any]:
     """One kernel over all queues, by as many processes as there are cores."""
-    history, context, keys = _of(folder)
+    history, context, keys = _context_of_folder(folder)
     answer: dict[str, Any] = {}
     with ProcessPoolExecutor(len(os.sched_getaffinity(0)), get_context("spawn"), initializer=begin) as pool:
-        some = partial(_some, history, context, kernel)
-        took = times(lambda: answer.update(_merged(kernel, pool.map(some, group_keys(keys)))), repeats)
+        some = partial(_examine_group, history, context, kernel)
+        took = times(lambda: answer.update(_count_found(kernel, pool.map(some, group_keys(keys)))), repeats)
     return {**took, **answer}
 
 
@@ -67,15 +69,15 @@ def _in_executor(batches: Iterator[pa.RecordBatch], folder: str, kernel: str, co
     begin()  # as the engine does
     for batch in batches:
         for keys in batch["keys"].to_pylist():
-            summary = _some(Path(folder) / "history", pickle.loads(context), kernel, keys)  # noqa: S301 - made here
+            summary = _examine_group(Path(folder) / "history", pickle.loads(context), kernel, keys)  # noqa: S301 - made here
             yield pa.RecordBatch.from_pydict({"answer": pa.array([pickle.dumps(summary)], pa.binary())})
 
 
-def spark(folder: str, kernel: str, repeats: int) -> dict[str, Any]:
+def time_spark(folder: str, kernel: str, repeats: int) -> dict[str, Any]:
     """The same as tasks of Spark. ``cold_s``: the first job of a session; ``start_s``: until there was one."""
     from spark_checkers.session import session
 
-    _, context, keys = _of(folder)
+    _, context, keys = _context_of_folder(folder)
     pickled, answer = pickle.dumps(context), {}
     start_s = times(session, 1)["cold_s"]
     task = partial(_in_executor, folder=folder, kernel=kernel, context=pickled)
@@ -84,7 +86,7 @@ def spark(folder: str, kernel: str, repeats: int) -> dict[str, Any]:
         rows = (
             session().createDataFrame(pa.table({"keys": group_keys(keys)})).mapInArrow(task, "answer binary").toArrow()
         )
-        answer.update(_merged(kernel, (pickle.loads(one) for one in rows["answer"].to_pylist())))  # noqa: S301
+        answer.update(_count_found(kernel, (pickle.loads(one) for one in rows["answer"].to_pylist())))  # noqa: S301
 
     return {**times(job, repeats), **answer, "start_s": start_s}
 
@@ -99,7 +101,7 @@ select count(*) from (
 """
 
 
-def duckdb(folder: str, repeats: int) -> dict[str, Any]:
+def time_duckdb(folder: str, repeats: int) -> dict[str, Any]:
     """No-loss as SQL says it: acknowledged sends that no final read returned."""
     import duckdb as db
 
@@ -118,12 +120,12 @@ def duckdb(folder: str, repeats: int) -> dict[str, Any]:
     return {**took, "found": answer[-1]}
 
 
-def where(folder: str, kernel: str | None = None) -> dict[str, Any]:
+def profile_checks(folder: str, kernel: str | None = None) -> dict[str, Any]:
     """Where the time of one queue goes: of one kernel, of all if none is named."""
-    history, context, keys = _of(folder)
+    history, context, keys = _context_of_folder(folder)
     load_shard(tables_of(history, "log"), keys[0])
     act = (
-        partial(_some, history, context, kernel, keys[-1:])
+        partial(_examine_group, history, context, kernel, keys[-1:])
         if kernel
         else (lambda: examine_shards(history, Duty.of(context, panel(context)), keys[-1:]))
     )

@@ -128,7 +128,7 @@ def _own_s(model: str, calls: Calls) -> tuple[float, str]:
     return time.process_time() - begun_s, WORDS[valid]
 
 
-def registers(sizes: list[int], repeats: int) -> dict[str, Any]:
+def time_registers(sizes: list[int], repeats: int) -> dict[str, Any]:
     """Unique writes and reads of one register; ``slope``: the power of the size with which the time grows."""
     seconds = []
     for size in sizes:
@@ -140,7 +140,7 @@ def registers(sizes: list[int], repeats: int) -> dict[str, Any]:
     return {"sizes": sizes, "seconds": seconds, "slope": round(slope, 3)}
 
 
-def beside_porcupine(sizes: list[int]) -> dict[str, Any]:
+def compare_with_porcupine(sizes: list[int]) -> dict[str, Any]:
     """Each model on the same histories by both: words and seconds; ``missing``: why there is no Porcupine."""
     rows = []
     with tempfile.TemporaryDirectory(prefix="chaos-models-") as name:

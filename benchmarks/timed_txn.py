@@ -8,7 +8,7 @@ from checkers.imported.judge_file import judge
 from checkers.imported.options import Question
 
 
-def ours(path: str, model: str, repeats: int) -> dict[str, Any]:
+def time_judging(path: str, model: str, repeats: int) -> dict[str, Any]:
     """Reading and judging, as ``chaos check`` does both."""
     answers = []
     question = Question(format="jepsen", model=model)
@@ -16,6 +16,6 @@ def ours(path: str, model: str, repeats: int) -> dict[str, Any]:
     return {**took, "valid": answers[-1]}
 
 
-def where(path: str, model: str) -> dict[str, Any]:
+def profile_judging(path: str, model: str) -> dict[str, Any]:
     """Where the time of that goes."""
     return {"profile": profile(lambda: judge(Path(path), Question(format="jepsen", model=model), "local"))}

@@ -29,7 +29,7 @@ def _one_set_of_fingerprints(tmp_path_factory: pytest.TempPathFactory) -> Iterat
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(BENCHMARKS))
         sources = importlib.import_module("sources")
-    make = sources.today
+    make = sources.hashes_of_today
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sources, "today", cache(lambda: made_once(folder / "fingerprints.json", make)))
+        patch.setattr(sources, "hashes_of_today", cache(lambda: made_once(folder / "fingerprints.json", make)))
         yield

@@ -87,7 +87,7 @@ def test_what_cannot_be_measured_stops_no_other(bench, monkeypatch, tmp_path, ca
         bench.run(bench.SCALES["small"], ["porcupine", "cores"], tmp_path / "work")
     assert caught.value.code == 255
     assert "porcupine: not measured: there is no go" in capsys.readouterr().err
-    assert [row["name"] for row in bench.stored(bench.ROWS)] == ["cores"]
+    assert [row["name"] for row in bench.stored_rows(bench.ROWS)] == ["cores"]
 
 
 def test_a_short_disk_is_said_before_anything_is_run(bench, monkeypatch, tmp_path, capsys):

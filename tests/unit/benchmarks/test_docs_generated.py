@@ -30,7 +30,9 @@ from chaos.plugins import load
 def test_page_is_what_the_stored_runs_say(generator: str, page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     module = importlib.import_module(generator)
-    assert module.page(module.stored(module.ROWS)) == (ROOT / "docs" / "results" / page).read_text(), "run make pages"
+    assert module.page(module.stored_rows(module.ROWS)) == (ROOT / "docs" / "results" / page).read_text(), (
+        "run make pages"
+    )
 
 
 def test_the_page_of_a_system_is_what_its_stored_runs_say(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,22 +40,24 @@ def test_the_page_of_a_system_is_what_its_stored_runs_say(monkeypatch: pytest.Mo
     systems = importlib.import_module("systems")
     for system in systems.PAGES:
         page = ROOT / "docs" / "results" / f"{system}.md"
-        assert page.exists() == (system in systems.measured())
-        assert not page.exists() or systems.page(system, systems.stored(systems.rows_of(system))) == page.read_text()
+        assert page.exists() == (system in systems.measured_systems())
+        assert (
+            not page.exists() or systems.page(system, systems.stored_rows(systems.rows_of(system))) == page.read_text()
+        )
 
 
 def test_the_papers_page_is_what_the_stored_matrix_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     raft = importlib.import_module("rocketmq_raft")
     plan, rows = read_plan(raft.DATA), read_rows(raft.DATA)
-    assert raft.page(plan, rows, raft.stored(raft.ORIGINS)) == raft.PAGE.read_text(), "run make pages"
+    assert raft.page(plan, rows, raft.stored_rows(raft.ORIGINS)) == raft.PAGE.read_text(), "run make pages"
     assert raft.html(plan, rows) == raft.HTML.read_text()
 
 
 def test_the_margins_that_systems_promise_follow_from_the_stored_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     progress = importlib.import_module("progress")
-    rows = progress.stored(progress.ROWS)
+    rows = progress.stored_rows(progress.ROWS)
     measured = {name: progress.silences_of(name, rows) for name in progress.SYSTEMS}
     promised = {name: load("systems", name)().promises(load("systems", name)().resolve({})) for name in measured}
     assert any(measured.values())
@@ -95,8 +99,8 @@ def test_the_recovery_that_systems_promise_is_far_above_what_the_stored_runs_too
     ten_s = 10.0  # the shortest fault of the matrix, to which it was shrunk
     killed = [s - ten_s for row in read_rows(raft.DATA) if "kill" in row.cell for s in row.rto.get("send", ()) if s]
     took = {
-        "minimq": _after_heals(rows.stored(rows.DATA / "clean.jsonl")),
-        "rocketmq": _after_heals(rows.stored(rows.DATA / "rocketmq.jsonl")) + killed,
+        "minimq": _after_heals(rows.stored_rows(rows.DATA / "clean.jsonl")),
+        "rocketmq": _after_heals(rows.stored_rows(rows.DATA / "rocketmq.jsonl")) + killed,
     }
     for name, seconds in took.items():
         promised = load("systems", name)().promises(load("systems", name)().resolve({})).recovers_within_s

@@ -101,7 +101,7 @@ def test_an_unfinished_matrix_is_not_kept(tmp_path):
     (tmp_path / "matrix.json").write_bytes(msgspec.json.encode(PLAN))
     append_row(tmp_path, row(JOBS[0]))
     with pytest.raises(SystemExit, match="47 of 48 runs are not done"):
-        rocketmq_raft.keep(tmp_path, "")
+        rocketmq_raft.keep_matrix(tmp_path, "")
 
 
 def test_a_matrix_that_takes_anothers_place_leaves_its_rows_there(tmp_path, monkeypatch):
@@ -115,9 +115,9 @@ def test_a_matrix_that_takes_anothers_place_leaves_its_rows_there(tmp_path, monk
         (folder / "matrix.json").write_bytes(msgspec.json.encode(PLAN))
         for one in rows("-", verdict=verdict):
             append_row(folder, one)
-        rocketmq_raft.keep(folder, "the controllers changed")
+        rocketmq_raft.keep_matrix(folder, "the controllers changed")
     assert {one.verdict for one in read_rows(data)} == {"unknown"}
     assert {one.verdict for one in read_rows(data / "until-abc")} == {"valid"}
-    stored = kept_rows.stored(data / "origin.jsonl")
-    assert len(kept_rows.counted(stored)) == 1
+    stored = kept_rows.stored_rows(data / "origin.jsonl")
+    assert len(kept_rows.counted_rows(stored)) == 1
     assert "| the controllers changed |" in rocketmq_raft.page(PLAN, read_rows(data), stored).splitlines()[-1]

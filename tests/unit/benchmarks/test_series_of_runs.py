@@ -126,10 +126,10 @@ def test_a_sentence_that_names_another_node_fault_or_message_is_caught(
 def test_two_series_do_not_share_a_store(module, tmp_path):
     runs = module("runs")
     with (
-        runs.alone_in(tmp_path / "store"),
+        runs.keep_others_out(tmp_path / "store"),
         pytest.raises(SystemExit, match="store: another series runs there; give this one a --store of its own"),
-        runs.alone_in(tmp_path / "store"),
+        runs.keep_others_out(tmp_path / "store"),
     ):
         pass
-    with runs.alone_in(tmp_path / "store"):
+    with runs.keep_others_out(tmp_path / "store"):
         pass

@@ -62,7 +62,7 @@ def test_every_source_is_there_and_has_its_files(sources):
     for name, source in sources.sources().items():
         assert all(list(ROOT.glob(pattern)) for pattern in source.roots), name
         assert all((ROOT / room).is_dir() for room in source.rooms), name
-    assert set(sources.today()) == set(sources.sources())
+    assert set(sources.hashes_of_today()) == set(sources.sources())
 
 
 @pytest.mark.parametrize(
@@ -84,8 +84,8 @@ def test_every_source_is_there_and_has_its_files(sources):
     ],
 )
 def test_a_run_is_decided_by_its_own_system_workload_and_checks(sources, system, workload, decided_by, not_by):
-    named = sources.deciding(system, workload, "random-kill")
-    assert set(named) <= set(sources.today())
+    named = sources.deciding_sources(system, workload, "random-kill")
+    assert set(named) <= set(sources.hashes_of_today())
     files = {str(path.relative_to(ROOT)) for name in named for path in sources.files_of(sources.sources()[name])}
     assert set(decided_by) <= files
     assert not files & set(not_by)
@@ -109,18 +109,18 @@ def below(sources, names):
 )
 def test_a_nemesis_names_the_faults_that_it_may_inject(sources, nemesis, named):
     assert sources.of_nemesis(nemesis) == named
-    assert sources.deciding("minimq", "queue", nemesis)[2:-2] == named
+    assert sources.deciding_sources("minimq", "queue", nemesis)[2:-2] == named
 
 
 def test_what_is_no_nemesis_names_no_faults_silently(sources):
     for nemesis in ("sequence", "leader-kil", "leader-kill,sequence"):
         with pytest.raises(UsageError, match="nobody knows its faults"):
-            sources.deciding("minimq", "queue", nemesis)
+            sources.deciding_sources("minimq", "queue", nemesis)
 
 
 def test_runs_under_several_nemeses_name_the_faults_of_all_of_them_once(sources):
     raft = importlib.import_module("rocketmq_raft")
-    named = sources.deciding("rocketmq", "queue", *raft.nemeses("rocketmq-raft"))
+    named = sources.deciding_sources("rocketmq", "queue", *raft.nemeses("rocketmq-raft"))
     faults = ["fault kill", "fault loss", "fault partition", "fault suspend"]
     assert sorted(named) == sorted(["rocketmq", "nemesis", *faults, "workload queue", "checks of queue"])
 
@@ -151,7 +151,7 @@ def test_what_every_run_has_of_nemesis_is_in_its_own_source(sources):
 
 
 def test_the_mix_of_all_is_decided_by_each_fault_that_it_draws(sources):
-    found = below(sources, sources.deciding("minimq", "queue", "all"))
+    found = below(sources, sources.deciding_sources("minimq", "queue", "all"))
     drawn = {
         "cuts": ["partition", "partition_in"],
         "links": ["link_fault", "packet_loss", "disconnect"],

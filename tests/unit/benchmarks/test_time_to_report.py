@@ -8,7 +8,7 @@ import msgspec
 import pytest
 import synthetic
 
-from benchmarks.time_to_report import waited
+from benchmarks.time_to_report import read_waits
 from chaos.core.clock import NS_PER_S
 from chaos.core.event_files import read_events
 from chaos.core.events import Phase
@@ -36,18 +36,18 @@ def written_after(folder: Path, seconds: float) -> None:
 
 def test_the_report_s_time_is_held_against_the_end_of_the_final_reads(folder: Path) -> None:
     written_after(folder, 2.5)
-    assert waited(folder).whole_s == pytest.approx(2.5, abs=0.001)
+    assert read_waits(folder).whole_s == pytest.approx(2.5, abs=0.001)
 
 
 def test_simulated_time_is_no_time_and_no_report_none(folder: Path) -> None:
     (folder / "report.html").unlink()
     with pytest.raises(ValueError, match=r"no report\.html"):
-        waited(folder)
+        read_waits(folder)
     write_run(folder, msgspec.structs.replace(read_run(folder), backend="sim"))
     with pytest.raises(ValueError, match="simulated"):
-        waited(folder)
+        read_waits(folder)
 
 
 def test_final_reads_that_did_not_end_are_said(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="did not end"):
-        waited(synthetic.write(tmp_path / "run", "crashed"))
+        read_waits(synthetic.write(tmp_path / "run", "crashed"))

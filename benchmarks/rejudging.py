@@ -10,16 +10,16 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from rows import Row, age, clean_commit, counted, identity, now_text, older, replace, stored
+from rows import Row, age, changed_sources, clean_commit, counted_rows, identity, now_text, replace_row, stored_rows
 from runs import Told, judgement
-from sources import CHECKS_OF, ROOT, today
+from sources import CHECKS_OF, ROOT, hashes_of_today
 
 DEADLINE_S = 300
 
 
 def only_checks_changed(row: Row) -> bool:
     """Whether nothing but the checks of a row has changed, so that its run would be the same today."""
-    changed = older(row)
+    changed = changed_sources(row)
     return bool(changed) and all(name.startswith(CHECKS_OF) for name in changed or ())
 
 
@@ -35,22 +35,22 @@ def judge_again(path: Path, store: Path, more: Told | None = None) -> None:
         SystemExit: the tree has changes; a run could not be judged.
     """
     commit = clean_commit()
-    for row in filter(only_checks_changed, counted(stored(path))):
+    for row in filter(only_checks_changed, counted_rows(stored_rows(path))):
         folder = next(store.glob(f"series-*/*/{row['run']}"), None)
         if folder is None:
             print(f"{row['run']}: its folder is not in {store}", flush=True)
             continue
-        new = judged_again(row, folder, commit)
+        new = row_of_today(row, folder, commit)
         new |= more(folder, new) if more is not None else {}
-        replace(path, new, _is(row), f"judged again: {age(row)}")
+        replace_row(path, new, _is(row), f"judged again: {age(row)}")
         print(f"{row['run']} exit {new['exit']}  {new['sentence'] or new['reason']}", flush=True)
 
 
-def judged_again(row: Row, folder: Path, commit: str) -> Row:
+def row_of_today(row: Row, folder: Path, commit: str) -> Row:
     """The row of a run that today's checks have judged; ``commit`` is theirs."""
     code = _judge(folder)
     said = judgement(folder, code, json.loads((folder / "run.json").read_text()))
-    sources = {name: today()[name] for name in row["code"]}
+    sources = {name: hashes_of_today()[name] for name in row["code"]}
     return {**row, **said, "code": sources, "judged": {"commit": commit, "began": now_text()}}
 
 

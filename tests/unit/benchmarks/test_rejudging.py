@@ -14,7 +14,7 @@ RUN = "20260102T030405Z-abcd"
 @pytest.fixture
 def judged(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    module = importlib.import_module("judged")
+    module = importlib.import_module("rejudging")
     monkeypatch.setattr(module, "clean_commit", lambda: "abcdef0123")  # a test may run in a tree with changes
     return module
 
@@ -33,7 +33,7 @@ def row_of(code):
 
 
 def test_a_run_is_judged_again_where_only_the_checks_have_changed(judged, tmp_path):
-    now = judged.today()
+    now = judged.hashes_of_today()
     same = {name: now[name] for name in ("minimq", "nemesis", "workload queue", "checks of queue")}
     assert not judged.only_checks_changed(row_of(same))
     assert judged.only_checks_changed(row_of({**same, "checks of queue": "old"}))
@@ -44,19 +44,19 @@ def test_a_run_is_judged_again_where_only_the_checks_have_changed(judged, tmp_pa
     old = row_of({**same, "checks of queue": "old"})
     kept.write_text(json.dumps(old) + "\n")
     judged.judge_again(kept, store)
-    assert judged.counted(judged.stored(kept)) == [old]  # its folder is not there
+    assert judged.counted_rows(judged.stored_rows(kept)) == [old]  # its folder is not there
 
     literal = load_history(ROOT / "tests" / "histories" / "lost-after-it-was-read.yaml")
     write_run_folder(literal, store / "series-0" / "minimq-queue" / RUN)
     judged.judge_again(kept, store, lambda folder, row: {"found": row["exit"] == 1, "folder": folder.name})
-    [new] = judged.counted(judged.stored(kept))
+    [new] = judged.counted_rows(judged.stored_rows(kept))
     assert (new["exit"], new["valid"], new["found"], new["folder"]) == (1, False, True, RUN)
     assert new["sentence"] != old["sentence"]
     assert (new["commit"], new["seed"], new["code"]) == (old["commit"], 3, same)
     assert new["judged"]["commit"] == "abcdef0123"
-    [note] = [row for row in judged.stored(kept) if "supersedes" in row]
+    [note] = [row for row in judged.stored_rows(kept) if "supersedes" in row]
     assert note["why"] == "judged again: older than today's checks of queue"
     rows = importlib.import_module("rows")
-    assert rows.made([new]) == "0123456789, 2026-01-02, judged by abcdef0123"
+    assert rows.code_and_dates([new]) == "0123456789, 2026-01-02, judged by abcdef0123"
     judged.judge_again(kept, store)
-    assert judged.counted(judged.stored(kept)) == [new]  # it is of today's checks
+    assert judged.counted_rows(judged.stored_rows(kept)) == [new]  # it is of today's checks

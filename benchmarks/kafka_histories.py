@@ -12,12 +12,12 @@ KEYS, PROCESSES = 20, 10
 ASSIGNED = KEYS * PROCESSES
 
 
-def single(records: int, seed: int = 1, keys: int = KEYS) -> KafkaColumns:
+def whole_log_polls(records: int, seed: int = 1, keys: int = KEYS) -> KafkaColumns:
     """Operations on one log each: a send, or a poll of all messages since the process' last one."""
     return _history(records, seed, keys, per=1)
 
 
-def shared(records: int, seed: int = 1, keys: int = KEYS) -> KafkaColumns:
+def shared_log_polls(records: int, seed: int = 1, keys: int = KEYS) -> KafkaColumns:
     """Likewise, but each log is polled by one process only, as in a group: a message is polled once."""
     return _history(records, seed, keys, per=1, shared=True)
 
@@ -25,6 +25,10 @@ def shared(records: int, seed: int = 1, keys: int = KEYS) -> KafkaColumns:
 def transactions(records: int, seed: int = 1, keys: int = KEYS) -> KafkaColumns:
     """Transactions of three operations on logs of their own choice."""
     return _history(records, seed, keys, per=3)
+
+
+KINDS = {"single": whole_log_polls, "shared": shared_log_polls, "transactions": transactions}
+"""The kinds of histories by the names that rows have for them."""
 
 
 def _history(records: int, seed: int, keys: int, per: int, *, shared: bool = False) -> KafkaColumns:
