@@ -4,25 +4,26 @@ A bucket is a stream with the last message of each subject, as every client of N
 to buckets in turn.
 """
 
-import re
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, Final
 
+from chaos.core.amounts import DAY_S, Amount
+from chaos.core.clock import NS_PER_S
 from chaos.core.runinfo import Subject
 
 SERVERS: Final = ("n1", "n2", "n3")
 MAX_AGE: Final = "cluster.maxAge"
 FOR_EVER: Final = "none"
 _DUPLICATE_WINDOW_NS: Final = 120_000_000_000
-_DURATION: Final = re.compile(r"(\d{1,6})(ms|s|m|h)")
-_UNIT_NS: Final = MappingProxyType({"ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9})
+_TIME: Final = Amount("duration", 0.001, 365 * DAY_S)
 
 
 def duration_ns(value: str) -> int:
-    """A time such as ``10s`` in ns; 0 of what is none."""
-    found = _DURATION.fullmatch(value)
-    return int(found[1]) * _UNIT_NS[found[2]] if found else 0
+    """A time such as ``10s`` in ns; 0 of what is none, as ``none`` and ``always`` are."""
+    try:
+        return round(_TIME.read(value) * NS_PER_S)
+    except ValueError:
+        return 0
 
 
 def number_of(settings: Mapping[str, str]) -> int:

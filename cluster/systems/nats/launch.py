@@ -5,9 +5,10 @@ from typing import Final
 from chaos.core.runinfo import NodeInfo
 from cluster.nodes.process import STDOUT
 from cluster.system import ClusterView, Launch
+from cluster.systems.nats.buckets import duration_ns
 from cluster.systems.nats.jetstream import PORT
 from cluster.systems.nats.programs import PROGRAM
-from cluster.systems.nats.settings import STOCK_SYNC, SYNC
+from cluster.systems.nats.settings import ALWAYS, STOCK_SYNC, SYNC
 
 ROLE: Final = "server"
 MONITOR_PORT: Final = 8222
@@ -30,10 +31,11 @@ def launch(node: NodeInfo, home: str, artefacts: str, view: ClusterView) -> Laun
 def config(node: NodeInfo, home: str, view: ClusterView) -> str:
     """nats.conf. The tag lets a bucket with one replica be given to this server."""
     sync = view.settings[SYNC]
+    interval = sync if sync == ALWAYS else f"{duration_ns(sync)}ns"  # the server reads fewer ways of writing a time
     routes = ", ".join(f'"nats://{each.address}:{ROUTE_PORT}"' for each in view.nodes)
     others = f"no_advertise: true, routes: [{routes}]"
     store = [f'store_dir: "{home}/data"', "max_mem: 64M", "max_file: 4G"]
-    store += [] if sync == STOCK_SYNC else [f'sync_interval: "{sync}"']
+    store += [] if sync == STOCK_SYNC else [f'sync_interval: "{interval}"']
     return "\n".join(
         [
             f"server_name: {node.name}",
