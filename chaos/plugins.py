@@ -1,4 +1,4 @@
-"""Systems, backends, workloads, models, faults, checks, reporters and generators by name, plugins' among them.
+"""Systems, backends, workloads, models, faults, checks, formats, reporters and generators by name, plugins' too.
 
 Packages bring them through entry points; a test may offer one of its own process (``offered``).
 
@@ -18,8 +18,9 @@ import msgspec
 from chaos.core.errors import UsageError
 
 CHECKS = "checks"
-JUDGING = (CHECKS, "models")
-"""The groups that judge runs: executors of Spark are brought these as well."""
+FORMATS = "formats"
+JUDGING = (CHECKS, "models", FORMATS)
+"""The groups that histories are read and judged by: executors of Spark are brought these as well."""
 
 OURS = frozenset({"chaos", "nemesis", "checkers", "cluster", "spark_checkers", "reports"})
 """Our own packages."""

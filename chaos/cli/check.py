@@ -4,12 +4,13 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 import msgspec
 from click.core import ParameterSource
 
+from chaos import plugins
 from chaos.cli.check_outputs import JUNIT_OPTION, SUMMARY_OPTION, CheckOutputs
 from chaos.cli.check_places import StoredRun, find_stored
 from chaos.cli.completion.values import offer
@@ -27,7 +28,9 @@ from chaos.core.errors import ChaosError, HistoryError, UsageError
 from chaos.core.storage_path import Place, Remote, place
 from chaos.core.verdict import Results, exit_code
 
-FORMATS = ("chaos", "jepsen", "openchaos", "porcupine", "jsonl", "etcd-robustness")
+OURS: Final = "chaos"
+"""The format of run folders."""
+OTHERS: Final = tuple(plugins.names(plugins.FORMATS))
 
 
 def as_object(path: str, results: Results) -> dict[str, object]:
@@ -68,8 +71,8 @@ WORST_FIRST = (1, 255, 254, 2, 130, 0)
 @click.option(
     "--format",
     "format_name",
-    type=click.Choice(FORMATS),
-    default="chaos",
+    type=click.Choice((OURS, *OTHERS)),
+    default=OURS,
     show_default=True,
     help="Read histories of this tool; all but chaos and etcd-robustness are files.",
 )
@@ -198,15 +201,15 @@ def check_command(
     master = _meant(master, engine)
     engine = choose_engine(engine, master, driver_host)
     given = {name: value for name, value in options.items() if value is not None and value != ()}
-    if report is not None and (format_name == "chaos" or len(paths) > 1):
+    if report is not None and (format_name == OURS or len(paths) > 1):
         raise UsageError("--report: writes the page of one file of another tool; chaos report RUN writes that of a run")
     if checks and thresholds:
         raise UsageError("--threshold: of a whole run, not of some checks; leave out --check")
     outputs = CheckOutputs(thresholds, fail_on, junit, summary)
-    if format_name == "chaos":
+    if format_name == OURS:
         if given:
             names = ", ".join(f"--{name.removesuffix('_s').replace('_', '-')}" for name in given)
-            others = ", ".join(FORMATS[1:])
+            others = ", ".join(OTHERS)
             raise UsageError(f"{names}: only for histories of other tools; add --format, one of {others}")
         codes = _runs(paths, engine, store, scratch, master, frozenset(check_names(checks)), outputs, as_json=as_json)
     elif checks:
@@ -326,9 +329,9 @@ def _file(text: str, format_name: str, *, far: bool) -> Place | ChaosError:
             return where
         is_folder = isinstance(where, Path) and where.is_dir()
         if is_folder:
-            from chaos.formats.registry import FOLDERS
+            from chaos.formats.registry import format_named
 
-            if format_name in FOLDERS:
+            if format_named(format_name).is_folder:
                 return where
         fault = "a folder, not a file; leave out --format for a run folder" if is_folder else "there is no such file"
         return HistoryError(f"{text}: {fault}")

@@ -96,6 +96,7 @@ GROUPS: Final[Mapping[str, Callable[[], Rows]]] = {
     "anomalies": _anomalies,
     "reporters": _reporters,
     "generators": _plugins("generators"),
+    "formats": _plugins("formats"),
     "bugs": _bugs,
     "settings": _settings,
 }
@@ -107,8 +108,8 @@ GROUPS: Final[Mapping[str, Callable[[], Rows]]] = {
 def list_command(group: str, as_json: bool) -> int:
     """List one group, a line each: `chaos list nemeses`.
 
-    GROUP is one of systems, backends, workloads, models, nemeses, checks, anomalies, reporters, generators, bugs and
-    settings. Of nemeses it says how their names are made, and lists the faults; `--json` has every name.
+    GROUP is one of systems, backends, workloads, models, nemeses, checks, anomalies, reporters, generators, formats,
+    bugs and settings. Of nemeses it says how their names are made, and lists the faults; `--json` has every name.
     """
     if as_json:
         click.echo(msgspec.json.encode(rows_of(group)).decode())

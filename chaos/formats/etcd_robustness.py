@@ -15,10 +15,11 @@ from chaos.core.op import Type
 from chaos.core.storage_path import Place
 from chaos.formats.etcd_text import answer_text, request_text, word_of
 from chaos.formats.etcd_words import DELETE, PUT, RANGE, OperationLine, Request, Response, WatchLine
+from chaos.formats.format import Format
 from chaos.formats.missing import Missing
 from chaos.formats.operations import NEVER, Operation, Operations
 
-FORMAT: Final = "etcd-robustness"
+NAME: Final = "etcd-robustness"
 OPERATIONS: Final = "operations.json"
 WATCHES: Final = "watch.json"
 _KINDS: Final = {
@@ -94,10 +95,10 @@ def read_report(folder: Place) -> EtcdReport:
 
 def _clients(folder: Place) -> list[tuple[int, Path]]:
     if not isinstance(folder, Path):
-        raise HistoryError(f"{folder}: --format {FORMAT} reads a folder of this machine; copy it here first")
+        raise HistoryError(f"{folder}: --format {NAME} reads a folder of this machine; copy it here first")
     if folder.is_file():
         raise HistoryError(
-            f"{folder}: a file; --format {FORMAT} takes the report folder, which holds client-1, client-2, …"
+            f"{folder}: a file; --format {NAME} takes the report folder, which holds client-1, client-2, …"
         )
     homes = []
     for home in folder.glob("client-*"):
@@ -206,3 +207,6 @@ def _operation(one: Did) -> Operation:
         complete_ns=one.ret,
         extra={"at": one.at},
     )
+
+
+FORMAT: Final = Format(help="report folders of etcd's robustness tests", read=read, usual_model="kv", is_folder=True)

@@ -8,6 +8,7 @@ Conventions are Jepsen's: a read of nil says nothing, a failed operation never h
 
 from bisect import bisect_left
 from collections.abc import Hashable, Iterator
+from functools import partial
 from itertools import pairwise
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ from chaos.core.errors import HistoryError
 from chaos.core.op import Type
 from chaos.core.storage_path import Place
 from chaos.formats import edn, plain_text, text
+from chaos.formats.format import Format
 from chaos.formats.missing import Missing
 from chaos.formats.operations import Operations, pair_events
 from chaos.formats.records import Event, Records
@@ -180,3 +182,6 @@ def read(path: Place, *, independent: bool = False) -> Operations:
     operations, others = pair_events(path, events, independent=independent)
     missing = Missing.LATER if ordered else Missing.ANY
     return Operations(items=operations, others=others, cut_off=reader.cut_off, missing=missing)
+
+
+FORMAT: Final = Format(help="Jepsen's history.edn", read=read, read_independent=partial(read, independent=True))

@@ -14,6 +14,7 @@ import msgspec
 
 from chaos.core.op import Type
 from chaos.core.storage_path import Place
+from chaos.formats.format import Format
 from chaos.formats.jepsen import freeze
 from chaos.formats.lines import Lines
 from chaos.formats.missing import Missing
@@ -76,3 +77,6 @@ def _instant(said: dict[str, Any], which: str) -> int | None:
     if type(number) is int and abs(number) < NEVER:
         return number
     raise ValueError(f'"{which}" is an integer of 64 bits, not {number!r}')
+
+
+FORMAT: Final = Format(help="a JSON object a line, for tools of your own", read=read, usual_model="log")

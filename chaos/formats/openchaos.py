@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from chaos.core.op import Type
 from chaos.core.storage_path import Place
+from chaos.formats.format import Format
 from chaos.formats.lines import Lines
 from chaos.formats.missing import Missing
 from chaos.formats.operations import LONG_AGO, NEVER, Operation, Operations
@@ -155,3 +156,6 @@ def _values(text: str) -> Any:
     if not (text.startswith("[") and text.endswith("]")):
         raise ValueError(f"a getAll gives [value, …], not {text[:40]!r}")
     return tuple(part.strip() for part in text[1:-1].split(",")) if text != "[]" else ()
+
+
+FORMAT: Final = Format(help="OpenChaos' history files", read=read, usual_model="total-queue")

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from chaos.core.storage_path import Place
 from chaos.formats import edn
+from chaos.formats.format import Format
 from chaos.formats.jepsen import event
 from chaos.formats.lines import Lines
 from chaos.formats.operations import Operations, pair_events
@@ -63,3 +64,6 @@ def _form(line: str) -> Any:
     if len(forms) != 1:
         raise ValueError(f"{len(forms)} records on one line")
     return forms[0].value
+
+
+FORMAT: Final = Format(help="logs of Porcupine's tests", read=read)

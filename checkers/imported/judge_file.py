@@ -6,7 +6,7 @@ Pure but for reading the file; the same function runs here and in executors. Doe
 from chaos.core.memory import keep_freed
 from chaos.core.storage_path import Place
 from chaos.core.verdict import Results
-from chaos.formats.etcd_robustness import FORMAT
+from chaos.formats.etcd_robustness import NAME as ETCD_ROBUSTNESS
 from checkers.imported import etcd, kafka, logs, objects, transactions
 from checkers.imported.options import KAFKA, LOG, TRANSACTIONAL, Question
 
@@ -24,7 +24,7 @@ def judge(path: Place, question: Question, engine: str) -> Results:
         UsageError: a question that the file's format cannot answer.
     """
     keep_freed()
-    if question.format == FORMAT:
+    if question.format == ETCD_ROBUSTNESS:
         return etcd.judge(path, question, engine)
     special = {KAFKA: kafka.judge, LOG: logs.judge, **dict.fromkeys(TRANSACTIONAL, transactions.judge)}
     return special.get(question.model, objects.judge)(path, question, engine)

@@ -8,7 +8,8 @@ from typing import Final, Literal
 import msgspec
 
 from chaos.core.errors import UsageError
-from chaos.formats.etcd_robustness import FORMAT
+from chaos.formats.etcd_robustness import NAME as ETCD_ROBUSTNESS
+from chaos.formats.registry import format_named
 from checkers.kafka.names import Via
 from checkers.objects import registry
 from checkers.txn.names import LIST_APPEND, RW_REGISTER
@@ -18,7 +19,6 @@ LOG: Final = "log"
 
 TRANSACTIONAL: Final = (LIST_APPEND, RW_REGISTER)
 MODELS: Final = (KAFKA, LOG, *TRANSACTIONAL, *registry.MODELS)
-_USUAL: Final = {"openchaos": "total-queue", "jsonl": LOG, FORMAT: "kv"}
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,18 +56,19 @@ def model_for(format_name: str, model: str | None) -> str:
     """
     import difflib
 
+    usual = format_named(format_name).usual_model
     if model is None:
-        if format_name not in _USUAL:
+        if usual is None:
             raise UsageError(
                 f"--format {format_name} says nothing of what was tested; add --model, one of {', '.join(MODELS)}"
             )
-        return _USUAL[format_name]
+        return usual
     if model not in MODELS:
         near = difflib.get_close_matches(model, MODELS, n=1)
         guess = f"did you mean {near[0]}?" if near else f"there are {', '.join(MODELS)}"
         raise UsageError(f"--model {model}: no such model; {guess}")
-    if format_name == FORMAT and model != _USUAL[FORMAT]:
-        raise UsageError(f"--model {model}: --format {FORMAT} is judged by kv alone; leave out --model")
+    if format_name == ETCD_ROBUSTNESS and model != usual:
+        raise UsageError(f"--model {model}: --format {ETCD_ROBUSTNESS} is judged by kv alone; leave out --model")
     if model == KAFKA and format_name != "jepsen":
         raise UsageError(f"--model kafka is for --format jepsen, not {format_name}")
     if model in TRANSACTIONAL and format_name not in ("jepsen", "jsonl"):

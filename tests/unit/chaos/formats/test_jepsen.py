@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
+from chaos import plugins
 from chaos.core.errors import HistoryError, UsageError
 from chaos.core.op import Type
 from chaos.formats import plain_text
 from chaos.formats.edn import Keyword
 from chaos.formats.jepsen import EventReader, event
 from chaos.formats.operations import NEVER
-from chaos.formats.registry import FORMATS, read, read_kafka
+from chaos.formats.registry import read, read_kafka
 
 REGISTER = """\
 {:index 0, :time 10, :type :invoke, :process 0, :f :write, :value 3}
@@ -216,9 +217,9 @@ def test_an_event_keeps_what_else_the_record_says():
 
 def test_formats_are_named(file):
     path = file(REGISTER)
-    assert FORMATS == ("etcd-robustness", "jepsen", "jsonl", "openchaos", "porcupine")
+    assert plugins.names(plugins.FORMATS) == ["etcd-robustness", "jepsen", "jsonl", "openchaos", "porcupine"]
     with pytest.raises(
-        UsageError, match="no format 'edn': use one of etcd-robustness, jepsen, jsonl, openchaos, porcupine"
+        UsageError, match="unknown format 'edn'; known: etcd-robustness, jepsen, jsonl, openchaos, porcupine"
     ):
         read(path, "edn")
     with pytest.raises(UsageError, match="a Kafka-style history is read with --format jepsen, not jsonl"):
