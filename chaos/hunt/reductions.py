@@ -10,8 +10,8 @@ from typing import Final
 
 import msgspec
 
+from chaos.core.delta_debugging import ddmin, lower_value
 from chaos.hunt.candidate import Candidate, last_end_s, on_nodes, shift_row
-from chaos.hunt.ddmin import ddmin, lower_value
 from nemesis.plan.choose_targets import choose
 from nemesis.plan.plan import Row
 from nemesis.targets.selectors import Selector

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from chaos.core.delta_debugging import smallest
 from chaos.core.name_lists import join_names
 from chaos.core.op import Type
 from chaos.core.verdict import Example
@@ -17,7 +18,6 @@ from checkers.anomalies.findings import Finding
 from checkers.history.columns import Ints
 from checkers.imported.json_values import to_json
 from checkers.objects.calls import freeze
-from checkers.objects.ddmin import smallest
 from checkers.objects.finding import show
 
 CHECKS: Final = 400
@@ -116,16 +116,16 @@ def _smallest(name: str, example: Example, log: Log) -> list[Operation] | None:
     """The smallest sub-history found in which the kernels see the same occurrence; None if the budget did not do."""
     left = [CHECKS]
 
-    def chosen(which: Ints) -> list[Operation]:
-        return [log.operations[i] for i in which.tolist()]
+    def chosen(which: Sequence[int]) -> list[Operation]:
+        return [log.operations[i] for i in which]
 
-    def shows(which: Ints) -> bool:
+    def shows(which: Sequence[int]) -> bool:
         left[0] -= 1
         finding = log.found_in(chosen(which)).get(name)
         same = example.value, example.offset
         return finding is not None and any((one.value, one.offset) == same for one in finding.examples)
 
-    for which in (_near(log, example), np.arange(len(log.operations))):
+    for which in (_near(log, example).tolist(), range(len(log.operations))):
         if 0 < len(which) <= MOST and shows(which):
             return chosen(smallest(which, shows, lambda: left[0] > 0))
     return None

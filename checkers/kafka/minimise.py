@@ -11,13 +11,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from chaos.core.delta_debugging import smallest
 from chaos.core.op import Type
 from chaos.formats.kafka_columns import NONE, KafkaColumns, KafkaF, Mop, Mops, Ops, partners
 from checkers.history.columns import Ints, Mask
 from checkers.kafka.case_counts import Case
 from checkers.kafka.check import check
 from checkers.kafka.names import CYCLES, Via
-from checkers.objects.ddmin import smallest
 
 CHECKS: Final = 400
 """How often one minimisation asks the checker at most."""
@@ -79,18 +79,19 @@ def minimise(
     first = np.where((partner >= 0) & (columns.ops.type != Type.INVOKE), partner, np.arange(len(partner)))
     left = [CHECKS]
 
-    def records_of(operations: Ints) -> Mask:
+    def records_of(operations: Sequence[int]) -> Mask:
         keep = np.zeros(len(first), dtype=bool)
-        keep[operations] = True
+        keep[list(operations)] = True
         return keep[first]
 
-    def shows(operations: Ints) -> bool:
+    def shows(operations: Sequence[int]) -> bool:
         left[0] -= 1
         seen = check(only_records(columns, records_of(operations)), sub_via=sub_via, ww_deps=ww_deps, keep=None)
         found = seen.anomalies.get(name)
         return found is not None and any(identity(name, one) == wanted for one in found.cases)
 
-    for operations in _guesses(columns, case, first):
+    for guess in _guesses(columns, case, first):
+        operations = guess.tolist()
         if len(operations) <= MOST and shows(operations):
             return only_records(columns, records_of(smallest(operations, shows, lambda: left[0] > 0)))
     return None

@@ -1,9 +1,9 @@
 """The smallest sub-history that still is not linearizable, judged by the model itself.
 
-Delta debugging (Zeller and Hildebrandt, TSE 2002, ``ddmin``) over what may be left out, as ``smaller_histories`` says.
-The values that the finding names are tried first, because they often suffice, then what was invoked until the guilty
-operation ended, then what is behind a write. Operations are left out whole and never cut. When the budget is spent,
-what is left is still wrong, and perhaps not the smallest.
+Delta debugging (Zeller and Hildebrandt, TSE 2002), in its simplest form, over what may be left out; see
+``smaller_histories``. The values that the finding names are tried first, because they often suffice, then what was
+invoked until the guilty operation ended, then what is behind a write. Operations are left out whole and never cut. When
+the budget is spent, what is left is still wrong, and perhaps not the smallest.
 """
 
 from collections.abc import Callable, Sequence
@@ -56,7 +56,11 @@ class _Shrinking:
         return self.try_only([i for i, call in enumerate(self.calls.all) if id(call) not in gone])
 
     def leave_out(self, units: list[list[Call]]) -> None:
-        """``ddmin``: units are left out, many at a time and then fewer, as long as the rest is wrong."""
+        """Units are left out, many at a time and then fewer, as long as the rest is wrong.
+
+        A pass over the units for each size and not ``chaos.core.delta_debugging``, which begins again with larger parts
+        after each that could go: the model is slow, and what stands is kept in ``calls`` at once.
+        """
         size = len(units)
         while size and self.more():
             at, shrunk = 0, False

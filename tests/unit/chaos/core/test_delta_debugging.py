@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from chaos.hunt.ddmin import ddmin, lower_value, split
+from chaos.core.delta_debugging import ddmin, lower_value, smallest, split
 
 
 def minimal(items, fails):
@@ -45,6 +45,22 @@ def test_whatever_fails_nothing_single_can_be_left_out():
 def test_the_empty_list_is_tried_first():
     assert minimal((1, 2, 3), lambda _: True) == ((), 1)
     assert minimal((), lambda _: True) == ((), 0)
+
+
+@pytest.mark.parametrize("size", range(1, 7))
+def test_where_nothing_at_all_shows_nothing_the_needed_items_are_found(size):
+    items = tuple(range(size))
+    for number in range(1, size + 1):
+        for needed in itertools.combinations(items, number):
+            assert smallest(items, lambda part, needed=needed: set(needed) <= set(part), lambda: True) == needed
+
+
+def test_when_no_more_may_be_asked_what_is_left_is_shown():
+    asked = []
+    found = smallest(range(16), lambda part: not asked.append(part) and 3 in part, lambda: len(asked) < 3)
+    assert len(asked) == 3
+    assert found == asked[-1] if 3 in asked[-1] else found in asked
+    assert 3 in found
 
 
 def test_chunks_hold_each_item_once_and_differ_by_one_at_most():
