@@ -10,11 +10,16 @@ from typing import Any, Final
 
 import yaml
 
+from chaos import plugins
 from chaos.core.errors import UsageError
 from chaos.core.strict_yaml import Entry, Source, parse, read, unknown_key_error
 from chaos.matrix.model import Axis, Matrix, Value, slug
 from chaos.options.config_file import Config, known_keys, options
+from cluster.trial import Trial, trials_of
 
+SYSTEMS: Final = "systems"
+TRIED: Final = ("main", "all")
+"""With what an axis has every system: what it is used for most, or all that it is tried with."""
 KEYS: Final = ("name", "about", "base", "axes", "exclude", "repeats", "seed")
 _FOLDER: Final = files("chaos") / "matrices"
 
@@ -74,6 +79,8 @@ def _number(source: Source, entry: Entry) -> int:
 
 
 def _axis(source: Source, entry: Entry) -> Axis:
+    if isinstance(entry.value, yaml.MappingNode):
+        return Axis(entry.key, _values_of_systems(source, entry))
     values = tuple(_value(source, entry.key, node) for node in source.items(entry.value, f"axis {entry.key}"))
     if not values:
         raise UsageError(f"{entry.where}: axis {entry.key} has no values")
@@ -82,6 +89,29 @@ def _axis(source: Source, entry: Entry) -> Axis:
     if twice is not None:
         raise UsageError(f"{entry.where}: axis {entry.key} has two values named {twice}; name them apart")
     return Axis(entry.key, values)
+
+
+def _values_of_systems(source: Source, entry: Entry) -> tuple[Value, ...]:
+    """``{systems: main}``: each system with what it is used for most; ``all``: with all that it is tried with."""
+    for inner in source.entries(entry.value, f"axis {entry.key}"):
+        if inner.key != SYSTEMS:
+            raise unknown_key_error(inner, (SYSTEMS,))
+        which = source.text(inner.value, inner.key)
+        if which not in TRIED:
+            raise source.wrong(inner.value, inner.key, " or ".join(TRIED))
+        return tuple(
+            _value_of_trial(name, trial, inner.where)
+            for name in plugins.names(SYSTEMS)
+            for trial in trials_of(plugins.load(SYSTEMS, name)())
+            if trial.main or which == "all"
+        )
+    raise source.wrong(entry.value, f"axis {entry.key}", f"a list of values, or {{{SYSTEMS}: {' or '.join(TRIED)}}}")
+
+
+def _value_of_trial(system: str, trial: Trial, where: str) -> Value:
+    values, settings = {"system": system, "workload": trial.workload}, dict(trial.settings)
+    origins = dict.fromkeys((*values, *(f"settings.{name}" for name in settings)), where)
+    return Value(f"{system}-{trial.name}", Config(values=values, settings=settings, origins=origins))
 
 
 def _value(source: Source, axis: str, node: yaml.Node) -> Value:

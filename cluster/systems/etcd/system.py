@@ -26,6 +26,8 @@ from cluster.systems.etcd import settings as settings_of
 from cluster.systems.etcd.launch import LEARNER, MEMBER
 from cluster.systems.etcd.programs import PACKAGE
 from cluster.systems.etcd.settings import GROUP
+from cluster.systems.etcd.trials import TRIALS
+from cluster.trial import Trial
 from cluster.versions import release_of
 
 _WORDS: Final[Mapping[str, Iterable[Word]]] = {
@@ -60,6 +62,7 @@ class Etcd:
     build_holds = programs.HOLDS
     roles: Mapping[str, RoleKind] = MappingProxyType({MEMBER: "replica", LEARNER: "replica"})
     workload = "register"
+    trials: Sequence[Trial] = TRIALS
     start_order = ((MEMBER,), (LEARNER,))
     settings_help: Mapping[str, str] = settings_of.HELP
 

@@ -15,6 +15,8 @@ from cluster.systems.kafka import launch as launch_of
 from cluster.systems.kafka import programs
 from cluster.systems.kafka import settings as settings_of
 from cluster.systems.kafka.settings import BROKER, CONTROLLER
+from cluster.systems.kafka.trials import TRIALS
+from cluster.trial import Trial
 
 
 class Kafka(OfJars):
@@ -31,6 +33,7 @@ class Kafka(OfJars):
     jars = Jars(programs.VERSION, programs.distribution, programs.version_in)
     roles: Mapping[str, RoleKind] = MappingProxyType({BROKER: "replica", CONTROLLER: "controller"})
     workload = "queue"
+    trials: Sequence[Trial] = TRIALS
     start_order = ((BROKER, CONTROLLER),)
     settings_help: Mapping[str, str] = settings_of.HELP
 

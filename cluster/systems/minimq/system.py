@@ -17,6 +17,8 @@ from cluster.systems.minimq import config, promises
 from cluster.systems.minimq import settings as keys
 from cluster.systems.minimq.bugs.switches import BUGS
 from cluster.systems.minimq.clients import admin as admin_of
+from cluster.systems.minimq.trials import TRIALS
+from cluster.trial import Trial
 
 
 class MiniMQ:
@@ -31,6 +33,7 @@ class MiniMQ:
     version = config.VERSION
     roles: Mapping[str, RoleKind] = config.ROLES
     workload = "queue"
+    trials: Sequence[Trial] = TRIALS
     start_order = (("controller", "broker"),)
     bugs: Mapping[str, Bug] = BUGS
     settings_help: Mapping[str, str] = keys.HELP

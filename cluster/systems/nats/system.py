@@ -23,6 +23,8 @@ from cluster.systems.nats import settings as settings_of
 from cluster.systems.nats.launch import ROLE
 from cluster.systems.nats.outcomes import NOBODY
 from cluster.systems.nats.programs import PACKAGE
+from cluster.systems.nats.trials import TRIALS
+from cluster.trial import Trial
 from cluster.versions import release_of
 
 _WORDS: Final[Mapping[str, Mapping[str, Iterable[Word]]]] = MappingProxyType(
@@ -61,6 +63,7 @@ class Nats:
     refusals = (NOBODY,)
     roles: Mapping[str, RoleKind] = MappingProxyType({ROLE: "replica"})
     workload = "register"
+    trials: Sequence[Trial] = TRIALS
     start_order = ((ROLE,),)
     settings_help: Mapping[str, str] = settings_of.HELP
 

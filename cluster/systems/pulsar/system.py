@@ -17,6 +17,8 @@ from cluster.systems.pulsar import programs
 from cluster.systems.pulsar import settings as settings_of
 from cluster.systems.pulsar.outcomes import NOT_SERVED
 from cluster.systems.pulsar.settings import BOOKIE, BROKER, METADATA
+from cluster.systems.pulsar.trials import TRIALS
+from cluster.trial import Trial
 
 
 class Pulsar(OfJars):
@@ -33,6 +35,7 @@ class Pulsar(OfJars):
     jars = Jars(programs.VERSION, programs.distribution, programs.version_in)
     roles: Mapping[str, RoleKind] = MappingProxyType({BROKER: "replica", BOOKIE: "replica", METADATA: "controller"})
     workload = "queue"
+    trials: Sequence[Trial] = TRIALS
     start_order = ((METADATA,), (BOOKIE,), (BROKER,))
     settings_help: Mapping[str, str] = settings_of.HELP
 

@@ -17,6 +17,8 @@ from cluster.systems.rabbitmq import queues
 from cluster.systems.rabbitmq import settings as settings_of
 from cluster.systems.rabbitmq.launch import ROLE
 from cluster.systems.rabbitmq.programs import PACKAGE
+from cluster.systems.rabbitmq.trials import TRIALS
+from cluster.trial import Trial
 
 
 class RabbitMQ:
@@ -30,6 +32,7 @@ class RabbitMQ:
     version = PACKAGE.version
     roles: Mapping[str, RoleKind] = MappingProxyType({ROLE: "replica"})
     workload = "total-queue"
+    trials: Sequence[Trial] = TRIALS
     start_order = ((ROLE,),)
     settings_help: Mapping[str, str] = settings_of.HELP
 

@@ -22,6 +22,8 @@ from cluster.systems.redis import launch as launch_of
 from cluster.systems.redis import probe as probe_of
 from cluster.systems.redis import settings as settings_of
 from cluster.systems.redis.launch import SERVER, WATCHER
+from cluster.systems.redis.trials import TRIALS
+from cluster.trial import Trial
 
 _WORDS: Final[Mapping[str, type[Word]]] = MappingProxyType(
     {
@@ -70,6 +72,7 @@ class Redis:
     version = PACKAGE.plain_version
     roles: Mapping[str, RoleKind] = MappingProxyType({SERVER: "replica", WATCHER: "controller"})
     workload = "register"
+    trials: Sequence[Trial] = TRIALS
     start_order = ((SERVER,), (WATCHER,))
     settings_help: Mapping[str, str] = settings_of.HELP
 

@@ -22,6 +22,8 @@ from cluster.systems.zookeeper import programs
 from cluster.systems.zookeeper import settings as settings_of
 from cluster.systems.zookeeper.servers import CLIENT_PORT, NO_SESSION, numbers
 from cluster.systems.zookeeper.settings import GROUP, LINES, OBSERVER, SWITCHES, VOTER
+from cluster.systems.zookeeper.trials import TRIALS
+from cluster.trial import Trial
 
 _WORDS: Final[Mapping[str, type[Word]]] = MappingProxyType(
     {
@@ -79,6 +81,7 @@ class ZooKeeper(OfJars):
     jars = Jars(programs.VERSION, programs.distribution, programs.version_in)
     roles: Mapping[str, RoleKind] = MappingProxyType({VOTER: "replica", OBSERVER: "replica"})
     workload = "register"
+    trials: Sequence[Trial] = TRIALS
     start_order = ((VOTER, OBSERVER),)
     settings_help: Mapping[str, str] = settings_of.HELP
 
