@@ -302,7 +302,19 @@ def run_info(
         route_poll_interval_s=None,
         rto_budget_s=run.rto_budget_s,
         refusals=run.refusals,
-        promises=_promises_of(run),
+        promises=Promises(
+            allowed=run.promises,
+            readable_after_s=run.readable_after_s,
+            min_in_sync=run.min_in_sync,
+            redelivered_within_s=run.redelivered_within_s,
+            early_s=run.early_s,
+            twice=run.twice,
+            replicas_read=run.replicas_read,
+            progress_margin_s=run.progress_margin_s,
+            recovers_within_s=run.recovers_within_s,
+            rejoins_within_s=run.rejoins_within_s,
+            fails_over_after_s=run.fails_over_after_s,
+        ),
         quiet=run.quiet,
         send_deadline_s=run.send_deadline_s,
         planned_faults=len(faults) if run.planned_faults is None else run.planned_faults,
@@ -310,23 +322,6 @@ def run_info(
         body_bytes=64,
         interrupted=run.interrupted,
         subjects=subjects_over(run.subjects),
-    )
-
-
-def _promises_of(run: RunLiteral) -> Promises:
-    """What the system of a literal promises."""
-    return Promises(
-        allowed=run.promises,
-        readable_after_s=run.readable_after_s,
-        min_in_sync=run.min_in_sync,
-        redelivered_within_s=run.redelivered_within_s,
-        early_s=run.early_s,
-        twice=run.twice,
-        replicas_read=run.replicas_read,
-        progress_margin_s=run.progress_margin_s,
-        recovers_within_s=run.recovers_within_s,
-        rejoins_within_s=run.rejoins_within_s,
-        fails_over_after_s=run.fails_over_after_s,
     )
 
 

@@ -107,7 +107,7 @@ def test_every_turn_fits_and_no_part_is_long(ci, plan):
 
 
 def test_a_budget_holds_what_was_measured(minutes, plan):
-    rows = {row["part"]: row["minutes"] for row in minutes.counted(minutes.stored(minutes.ROWS))}
+    rows = {row["part"]: row["minutes"] for row in minutes.counted_rows(minutes.stored_rows(minutes.ROWS))}
     for part in plan.parts:
         assert part.name not in rows or not minutes.too_small(part.minutes, rows[part.name]), part
     assert minutes.too_small(10, 9.6)
@@ -227,7 +227,7 @@ def test_the_turn_of_the_landing_before_is_read_from_its_branch(ci, tmp_path, mo
 
 
 def test_the_page_is_what_the_plan_and_the_rows_say(minutes):
-    assert minutes.page(minutes.stored(minutes.ROWS)) == minutes.PAGE.read_text()
+    assert minutes.page(minutes.stored_rows(minutes.ROWS)) == minutes.PAGE.read_text()
 
 
 def test_a_part_is_performed_and_its_output_shown(ci, tmp_path, monkeypatch, capfd):

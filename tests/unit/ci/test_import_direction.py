@@ -12,7 +12,7 @@ from repository import ROOT
 PACKAGES = ("chaos", "cluster", "nemesis", "checkers", "spark_checkers", "reports")
 ALLOWED = {
     "chaos.core": {"chaos.core"},
-    "chaos.formats": {"chaos.core", "chaos.formats"},
+    "chaos.formats": {"chaos.core", "chaos.formats", "chaos.plugins"},
     "chaos.models": {"chaos.core", "chaos.models", "chaos.plugins"},
     "chaos.workload": {"chaos.core", "chaos.models", "chaos.workload"},
     "chaos.testing.history_literal": {"chaos.core"},
