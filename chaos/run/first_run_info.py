@@ -1,7 +1,7 @@
 """What ``run.json`` says of a run before anything has happened."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -22,26 +22,6 @@ from cluster.relaunch import Program, program_of
 from cluster.system import System, refusals_of
 from cluster.systems._shared.weakest_promise import weakest_promises
 from nemesis.plan.plan import Row, quiet_stretches, relaunches_of
-
-AS_ASKED: Final = (
-    "system",
-    "workload",
-    "consistency_models",
-    "nemesis",
-    "seed",
-    "settings",
-    "keys",
-    "rate",
-    "clients",
-    "workers",
-    "op_timeout_s",
-    "time_limit_s",
-    "fault_interval_s",
-    "fault_duration_s",
-    "rto_budget_s",
-    "body_bytes",
-)
-"""What ``run.json`` repeats of the experiment under the same names."""
 
 
 def first_info(
@@ -97,7 +77,22 @@ def first_info(
         send_deadline_s=send_deadline_s(workload),
         subjects=subjects_of(system, experiment.settings, experiment.keys),
         gates=Gates(thresholds=experiment.thresholds, fail_on=experiment.fail_on, allow=experiment.allow),
-        **{name: getattr(experiment, name) for name in AS_ASKED},
+        system=experiment.system,
+        workload=experiment.workload,
+        consistency_models=experiment.consistency_models,
+        nemesis=experiment.nemesis,
+        seed=experiment.seed,
+        settings=experiment.settings,
+        keys=experiment.keys,
+        rate=experiment.rate,
+        clients=experiment.clients,
+        workers=experiment.workers,
+        op_timeout_s=experiment.op_timeout_s,
+        time_limit_s=experiment.time_limit_s,
+        fault_interval_s=experiment.fault_interval_s,
+        fault_duration_s=experiment.fault_duration_s,
+        rto_budget_s=experiment.rto_budget_s,
+        body_bytes=experiment.body_bytes,
     )
 
 
