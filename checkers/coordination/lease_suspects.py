@@ -122,7 +122,8 @@ def _alive(kept: _Kept, known: Ints, revoked: Ints, sights: Sights, shown: Ints)
     alive, missed = np.zeros(size, dtype=np.bool_), np.zeros(size, dtype=np.bool_)
     own = np.flatnonzero((kept.starts[1:] > kept.starts[:-1]) & (known != NEVER))
     first = np.searchsorted(sights.invoke, known[own], side="right")
-    count = np.maximum(np.searchsorted(sights.invoke, kept.until[kept.starts[own + 1] - 1], side="left") - first, 0)
+    end = np.minimum(kept.until[kept.starts[own + 1] - 1], revoked[own])
+    count = np.maximum(np.searchsorted(sights.invoke, end, side="left") - first, 0)
     shown = np.sort(shown)
     for some in _pieces(count):
         lease, many = own[some], count[some]
