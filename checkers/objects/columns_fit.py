@@ -10,7 +10,7 @@ import numpy as np
 
 from chaos.core.op import Type
 from checkers.history.check_input import QueueShard
-from checkers.history.columns import Ints, Mask
+from checkers.history.columns import Column, Ints, Mask
 from checkers.history.rows import Lists
 from checkers.objects.full_set import NS_PER_MS
 from checkers.objects.live_calls import says_something
@@ -64,7 +64,7 @@ class _Adds(NamedTuple):
     element: Ints
     invoke: Ints
     complete: Ints
-    type: Ints
+    type: Column
 
     def places(self, values: Ints) -> Ints | None:
         """Where values are among the elements; None if one is not."""

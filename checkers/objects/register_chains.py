@@ -118,7 +118,7 @@ def _needed(steps: Steps) -> Mask | None:
     if not bool(open_.any()):
         return np.ones(len(open_), dtype=np.bool_)
     met = np.zeros(1 + max(int(steps.value.max(initial=0)), int(steps.new.max(initial=0))), dtype=np.bool_)
-    needed = ~open_
+    needed: Mask = ~open_
     met[steps.value[needed & (steps.kind != WRITE)]] = True
     made, left = steps.made, np.flatnonzero(open_)
     for _ in range(ROUNDS):
