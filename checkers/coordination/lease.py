@@ -1,6 +1,7 @@
 """The check ``lease``: a lease lives as long as was acknowledged, and its entry no longer (semantics.md, 33, 34).
 
 Only what is certain counts. The work is n log n, plus a step for each lease and each look at it while it lived.
+Leases that cannot have anything wrong are passed over (``lease_suspects``).
 """
 
 from collections.abc import Iterator
@@ -14,7 +15,8 @@ from checkers.anomalies.catalogue import kinds_named
 from checkers.anomalies.findings import Findings
 from checkers.anomalies.findings_check import OfOneModel
 from checkers.coordination.lease_ends import Ends, ends_of
-from checkers.coordination.lease_facts import Lease, Looks, leases_of, looks_of
+from checkers.coordination.lease_facts import Lease, Looks, leases_of, sights_of
+from checkers.coordination.lease_suspects import suspects_of
 from checkers.coordination.violations import Wrong, findings_of
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints
@@ -37,12 +39,13 @@ class LeaseCheck(OfOneModel):
 
     def examine(self, shard: QueueShard, context: Context) -> Findings:
         """Look at one place."""
-        looks = looks_of(shard)
-        leases = leases_of(shard, looks)
-        ends = ends_of(context, shard.key)
+        sights, ends = sights_of(shard), ends_of(context, shard.key)
+        suspects = suspects_of(shard, sights, ends.within_ns)
+        looks = sights.looks(suspects.numbers)
+        leases = leases_of(shard, looks, suspects.numbers)
         complete = shard.ops.complete
         wrong = [one for lease in leases for one in wrongs_of_lease(lease, looks, complete, ends, whole=context.whole)]
-        return findings_of(shard, context, KINDS, wrong, sum(len(kept_alive(lease, looks)) > 0 for lease in leases))
+        return findings_of(shard, context, KINDS, wrong, suspects.alive)
 
 
 def wrongs_of_lease(lease: Lease, looks: Looks, complete: Ints, ends: Ends, *, whole: bool) -> Iterator[Wrong]:

@@ -26,21 +26,21 @@ class Ends:
     """
 
     def __init__(self, within_ns: int, stirred: list[Stretch]) -> None:
-        self._within_ns = within_ns
+        self.within_ns = within_ns
         ordered = sorted(stirred)
         self._begins = [begin for begin, _ in ordered]
         self._until = list(accumulate((end for _, end in ordered), max))
 
     def ended_ns(self, lease: Lease, at_ns: int) -> int | None:
         """An instant before ``at_ns`` at which a lease had surely ended; None if there is none."""
-        if not self._within_ns:
+        if not self.within_ns:
             return None
         times = [] if lease.settled_ns is None else [lease.settled_ns]
         if lease.in_doubt_ns is not None:
-            times.append(lease.in_doubt_ns + self._within_ns)
+            times.append(lease.in_doubt_ns + self.within_ns)
         if (before := bisect_right(self._begins, at_ns)) > 0:
             times.append(self._until[before - 1])
-        ended = max(times, default=at_ns) + lease.ttl_ms * MOST_NS_PER_MS + self._within_ns
+        ended = max(times, default=at_ns) + lease.ttl_ms * MOST_NS_PER_MS + self.within_ns
         return ended if ended < at_ns else None
 
 

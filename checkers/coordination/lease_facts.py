@@ -55,29 +55,42 @@ class Lease(NamedTuple):
     asked: bool
 
 
-def looks_of(shard: QueueShard) -> Looks:
+class Sights(NamedTuple):
+    """All ok looks, and which lease was seen by which: ``number`` and ``place`` ascend by lease, then by look."""
+
+    op: Ints
+    invoke: Ints
+    complete: Ints
+    number: Ints
+    place: Ints
+
+    def looks(self, numbers: Ints) -> Looks:
+        """The looks, and who saw one of these leases."""
+        begin, end = (np.searchsorted(self.number, numbers, side=side) for side in ("left", "right"))
+        places = (self.place[one:other] for one, other in zip(begin.tolist(), end.tolist(), strict=True))
+        seen = {number: own for number, own in zip(numbers.tolist(), places, strict=True) if len(own)}
+        return Looks(self.op, self.invoke, self.complete, seen)
+
+
+def sights_of(shard: QueueShard) -> Sights:
     """All ok looks at a place."""
     ops, columns = shard.ops, shard.operations
     of = np.flatnonzero((ops.f == F.READ) & (ops.type == Type.OK) & (columns["answer"] == TOLD))
     of = of[np.argsort(ops.invoke[of], kind="stable")]
-    lists = [np.asarray(columns["leases"][op], np.int64) for op in of.tolist()]
-    number = np.concatenate(lists) if lists else np.zeros(0, np.int64)
-    place = np.repeat(np.arange(len(lists)), [len(one) for one in lists])
-    order = np.argsort(number, kind="stable")
-    names, first = np.unique(number[order], return_index=True)
-    seen = dict(zip(names.tolist(), np.split(place[order], first[1:]), strict=True)) if len(names) else {}
-    return Looks(of, ops.invoke[of], ops.complete[of], seen)
+    lists = columns.lists("leases").of(of)
+    order = np.argsort(lists.values, kind="stable")
+    place = np.repeat(np.arange(len(of)), lists.sizes)[order]
+    return Sights(of, ops.invoke[of], ops.complete[of], lists.values[order], place)
 
 
-def leases_of(shard: QueueShard, looks: Looks) -> list[Lease]:
-    """Every lease of a place, by number: those that somebody asked for, and those that were seen."""
+def leases_of(shard: QueueShard, looks: Looks, numbers: Ints) -> list[Lease]:
+    """These leases of a place, whose numbers ascend."""
     number = shard.operations["lease"]
     steps = np.flatnonzero((shard.ops.f != F.READ) & (shard.ops.type != Type.NOT_SENT))
     order = steps[np.argsort(number[steps], kind="stable")]
-    names, first = np.unique(number[order], return_index=True)
-    own = dict(zip(names.tolist(), np.split(order, first[1:]), strict=True)) if len(names) else {}
-    none = np.zeros(0, np.int64)
-    return [_lease(shard, looks, one, own.get(one, none)) for one in sorted({*own, *looks.seen})]
+    begin, end = (np.searchsorted(number[order], numbers, side=side) for side in ("left", "right"))
+    pieces = zip(numbers.tolist(), begin.tolist(), end.tolist(), strict=True)
+    return [_lease(shard, looks, one, order[first:last]) for one, first, last in pieces]
 
 
 def _lease(shard: QueueShard, looks: Looks, number: int, steps: Ints) -> Lease:

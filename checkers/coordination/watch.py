@@ -17,6 +17,7 @@ from checkers.anomalies.findings import Findings
 from checkers.anomalies.findings_check import OfOneModel
 from checkers.coordination.violations import Wrong, findings_of
 from checkers.coordination.watch_facts import Known, Place, Told, Writes, told_of
+from checkers.coordination.watch_fits import every_write_was_told
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, Mask
 
@@ -49,9 +50,11 @@ class WatchCheck(OfOneModel):
     def examine(self, shard: QueueShard, context: Context) -> Findings:
         """Look at one space."""
         told = told_of(shard)
-        known = Known(told, Writes(shard))
-        late = shard.ops.complete[told.ops] >= forgotten_from(context)
-        wrong = [*of_itself(told), *against_writes(told, known, late, whole=context.whole)]
+        wrong = [*of_itself(told)]
+        if wrong or not context.whole or not every_write_was_told(shard, told):
+            known = Known(told, Writes(shard))
+            late = shard.ops.complete[told.ops] >= forgotten_from(context)
+            wrong += against_writes(told, known, late, whole=context.whole)
         found = findings_of(shard, context, KINDS, wrong, len(told.watch))
         return msgspec.structs.replace(found, declined=int(np.sum(told.previous_revision == NOT_TOLD)))
 

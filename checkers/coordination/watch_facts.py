@@ -6,7 +6,7 @@ A *place* is an entry at a revision. An event tells what became of the entry the
 from bisect import bisect_left
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -54,15 +54,10 @@ def told_of(shard: QueueShard) -> Told:
     """The events of every watch that was told any, however it ended."""
     columns = shard.operations
     of = np.flatnonzero((shard.ops.f == F.SUBSCRIBE) & (columns["answer"] == TOLD))
-    counts = [len(columns["batch"][op]) for op in of.tolist()]
-    events = [_joined([columns[name][op] for op in of.tolist()]) for name in _COLUMNS]
-    batch, revision, entry, value, before, value_before = events
-    watch = np.repeat(np.arange(len(of)), counts)
+    lists = [columns.lists(name).of(of) for name in _COLUMNS]
+    batch, revision, entry, value, before, value_before = (one.values for one in lists)
+    watch = np.repeat(np.arange(len(of)), lists[0].sizes)
     return Told(of, columns["revision"][of], watch, batch, revision, entry, value, before, value_before)
-
-
-def _joined(lists: list[Any]) -> Ints:
-    return np.concatenate([np.asarray(one, np.int64) for one in lists]) if lists else np.zeros(0, np.int64)
 
 
 class Write(NamedTuple):

@@ -5,7 +5,7 @@ Of a long history most time goes into decoding, and a single check needs half of
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -56,8 +56,8 @@ class _Part:
         only = said.pop() if len(said) == 1 else None
         return None if only is None or only[0] != only[1] else only[0]
 
-    def read(self, schema: pa.Schema, names: Sequence[str], groups: Sequence[int] | None = None) -> dict[str, Column]:
-        """These columns; empty where the table has no row of the queue.
+    def read(self, schema: pa.Schema, names: Sequence[str], groups: Sequence[int] | None = None) -> dict[str, Any]:
+        """These columns, those of lists as Arrow has them; empty where the table has no row of the queue.
 
         Args:
             schema: the types of the columns.
@@ -83,7 +83,7 @@ class _Part:
                 kind = schema.field(name).type
                 if table[name].null_count and not pa.types.is_dictionary(kind):
                     raise HistoryError(f"{self.table.path}: column {name} has empty cells; {remedy(self.table.path)}")
-                out[name] = _column(table[name].chunks, kind)
+                out[name] = _lists(table[name].chunks, kind) if nested(kind) else _column(table[name].chunks, kind)
             else:
                 out[name] = np.full(size, found[name], dtype=schema.field(name).type.to_pandas_dtype())
         return out
@@ -124,6 +124,16 @@ def _empty(kind: pa.DataType) -> Column:
     return np.zeros(0, dtype=object if pa.types.is_dictionary(kind) else kind.to_pandas_dtype())
 
 
+def nested(kind: pa.DataType) -> bool:
+    """Whether a column holds lists."""
+    return bool(pa.types.is_nested(kind))
+
+
+def _lists(chunks: list[pa.Array], kind: pa.DataType) -> pa.Array:
+    """A column of lists, which become Python's only when somebody asks for them."""
+    return pa.concat_arrays(chunks) if chunks else pa.array([], kind)
+
+
 def _column(chunks: list[pa.Array], kind: pa.DataType) -> Column:
     """One column of a table; texts are None where there is none."""
     arrays: list[Column] = []
@@ -152,6 +162,24 @@ def _array(chunk: pa.Array) -> Column:
     return np.from_dlpack(chunk)
 
 
+class Lists(NamedTuple):
+    """A column of lists: all of their numbers one behind the other, and where each list begins, with the end of all."""
+
+    values: Ints
+    starts: Ints
+
+    @property
+    def sizes(self) -> Ints:
+        """How long each list is."""
+        return np.diff(self.starts)
+
+    def of(self, places: Ints) -> "Lists":
+        """The lists of some rows, in this order."""
+        sizes = self.sizes[places]
+        starts = np.concatenate(([0], np.cumsum(sizes)))
+        return Lists(self.values[np.arange(starts[-1]) + np.repeat(self.starts[places] - starts[:-1], sizes)], starts)
+
+
 class Columns(Mapping[str, Column]):
     """Columns of equal length by name, of which a part may be asked for: here of such as are at hand whole."""
 
@@ -166,6 +194,12 @@ class Columns(Mapping[str, Column]):
 
     def __len__(self) -> int:
         return len(self._ready)
+
+    def lists(self, name: str) -> Lists:
+        """A column of lists of numbers."""
+        told = [np.asarray(one, dtype=np.int64) for one in self[name]]
+        starts = np.concatenate(([0], np.cumsum([len(one) for one in told], dtype=np.int64)))
+        return Lists(np.concatenate([np.zeros(0, dtype=np.int64), *told]), starts)
 
     def at(self, name: str, places: Ints) -> Column:
         """A column in some rows."""
@@ -203,6 +237,7 @@ class Rows(Columns):
         self._schema = schema
         self._parts = [_Part(table, key) for table in tables]
         self._far = any(table.far for table in tables)
+        self._nested: dict[str, pa.Array] = {}
         self._ask_order: Order | None = order
         self._order: Ints | None = None
 
@@ -211,28 +246,53 @@ class Rows(Columns):
         found = [columns for columns in read if columns]
         for name in names:
             pieces = [columns[name] for columns in found]
+            if nested(self._schema.field(name).type):
+                lists = _lists(pieces, self._schema.field(name).type)
+                self._nested[name] = lists if self._order is None else lists.take(pa.array(self._order))
+                continue
             column = pieces[0] if len(pieces) == 1 else np.concatenate([_empty(self._schema.field(name).type), *pieces])
             self._ready[name] = column if self._order is None else column[self._order]
 
     def _along(self, name: str) -> list[str]:
         """A column, and with it all that were not read yet where asking for it alone takes as long."""
-        rest = [other for other in self._schema.names if other not in self._ready]
+        rest = [other for other in self._schema.names if not self._known(other)]
         near = self._far and sum(part.encoded_bytes(rest) for part in self._parts) <= AHEAD_BYTES * len(self._parts)
         return rest if near else [self._schema.field(name).name]
 
     def read_all(self) -> None:
         """Decode every column at once, which is faster than one by one."""
-        self._read([name for name in self._schema.names if name not in self._ready])
+        self._read([name for name in self._schema.names if not self._known(name)])
 
-    def __getitem__(self, name: str) -> Column:
+    def _known(self, name: str) -> bool:
+        """Whether a whole column is decoded."""
+        return name in self._ready or name in self._nested
+
+    def _put_in_order(self) -> None:
+        """Find the order, once, and put what is decoded into it."""
         if self._ask_order is not None:
             ask, self._ask_order = self._ask_order, None
             self._order = ask(self)
             if self._order is not None:
+                places = pa.array(self._order)
                 self._ready = {known: column[self._order] for known, column in self._ready.items()}
-        if name not in self._ready:
+                self._nested = {known: lists.take(places) for known, lists in self._nested.items()}
+
+    def __getitem__(self, name: str) -> Column:
+        self._put_in_order()
+        if not self._known(name):
             self._read(self._along(name))
+        if name not in self._ready:
+            self._ready[name] = _array(self._nested[name])
         return self._ready[name]
+
+    def lists(self, name: str) -> Lists:
+        """No list of Python is made."""
+        self._put_in_order()
+        if not self._known(name):
+            self._read(self._along(name))
+        column = self._nested[name]
+        starts = np.from_dlpack(column.offsets).astype(np.int64)
+        return Lists(np.from_dlpack(column.flatten()).astype(np.int64, copy=False), starts - starts[0])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._schema.names)
@@ -257,7 +317,7 @@ class Rows(Columns):
         """Of the tables only these rows' groups are decoded, where that is less than half."""
         if not len(places):
             return _empty(self._schema.field(name).type)
-        known = None if name in self._ready else self._held(places)
+        known = None if self._known(name) else self._held(places)
         if known is None:
             return self[name][places]
         held, where = known
@@ -268,12 +328,13 @@ class Rows(Columns):
         for one in touched:
             part, group, start, _ = held[one]
             own = where == one
-            out[own] = part.read(self._schema, [name], [group])[name][places[own] - start]
+            read = part.read(self._schema, [name], [group])[name]
+            out[own] = (_array(read) if isinstance(read, pa.Array) else read)[places[own] - start]
         return out
 
     def none_above(self, name: str, places: Ints, limit: int) -> bool:
         """Nothing is decoded where the tables say so."""
-        known = None if name in self._ready else self._held(places)
+        known = None if self._known(name) else self._held(places)
         if known is not None:
             held, where = known
             said = [held[one].part.table.bounds(name, held[one].group) for one in distinct(where).tolist()]
@@ -286,7 +347,7 @@ class Rows(Columns):
 
         None also where whole columns are decoded already.
         """
-        if any(name in self._ready for name in names):
+        if any(self._known(name) for name in names):
             return None
         held = [(part, part.holding(wanted)) for part in self._parts]
         found = [(part, groups) for part, groups in held if groups]
@@ -295,7 +356,10 @@ class Rows(Columns):
     def only(self, wanted: Mapping[str, int], names: Sequence[str]) -> dict[str, Column] | None:
         """In the order of the table; None also where whole columns are decoded already."""
         found = self._apart(wanted, names)
-        return None if found is None else found[0].read(self._schema, names, found[1])
+        if found is None:
+            return None
+        read = found[0].read(self._schema, names, found[1])
+        return {name: _array(column) if isinstance(column, pa.Array) else column for name, column in read.items()}
 
     def alike(self, one: Mapping[str, int], other: Mapping[str, int], names: Sequence[str]) -> bool:
         """By how they are packed: nothing is decoded."""

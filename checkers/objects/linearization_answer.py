@@ -73,7 +73,23 @@ def linearization_answer(told: Sequence[Told], spec_of: SpecOf, budget: Budget) 
         if found.ok is None:
             break
         low, high = (middle + 1, high) if found.ok else (low, middle)
-    culprit = next(call for call, step in told if step.complete == moments[high])
+    return _ended_at(told, moments[high])
+
+
+def end_of_order(told: Sequence[Told], has_order: Callable[[int], bool]) -> Answer:
+    """Say where the order of operations ends that have none, by asking whether there was one at a moment.
+
+    Args:
+        told: operations with their steps, sorted by invocation.
+        has_order: whether what was known at a moment has an order.
+    """
+    moments = sorted(step.complete for _, step in told if step.complete != NEVER)
+    return _ended_at(told, moments[bisect_left(moments, True, key=lambda moment: not has_order(moment))])
+
+
+def _ended_at(told: Sequence[Told], moment: int) -> Answer:
+    """The operation that completed then can find no place."""
+    culprit = next(call for call, step in told if step.complete == moment)
     output = f" with the answer {show(culprit.output)}" if culprit.output is not None else ""
     sentence = f"{call_text(culprit)} completed{output}, and no order of the operations until then explains it"
     return Answer(found={NAME: Found(count=1, examples=[(sentence, (culprit,))])})

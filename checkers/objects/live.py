@@ -1,9 +1,11 @@
 """Objects of live runs: the models that judge imported files judge the tables of a run, key by key.
 
-``calls_of`` is the bridge: from the columns of one key to the operations as models see them.
+Nearly every key is as it has to be, and its columns show it (``columns_fit``): only where they do not, its operations
+are made of them (``live_calls``) and judged one by one, which says what is wrong.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any, Final
 
 import msgspec
@@ -11,23 +13,26 @@ import numpy as np
 
 from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult
-from chaos.formats.operations import NEVER
 from chaos.models.objects import counter as counters
 from chaos.models.objects import register as registers
 from chaos.models.objects import set as sets
-from chaos.models.objects.answers import TOLD, UNTOLD
+from chaos.models.objects.answers import UNTOLD
 from checkers.anomalies.catalogue import kinds_named
 from checkers.anomalies.findings import combine_anomalies, count_of, numbers
 from checkers.history.check import Held, OfEachKey
 from checkers.history.check_input import Context, QueueShard
-from checkers.history.columns import Column
+from checkers.history.columns import Ints
+from checkers.history.rows import Columns
 from checkers.history.words import words_of
 from checkers.objects import minimise, registry
 from checkers.objects.calls import Call, Calls
+from checkers.objects.columns_fit import counter_fits, set_fits
 from checkers.objects.counting import by_value, ok_calls
 from checkers.objects.finding import Answer, Found
 from checkers.objects.linearization_answer import NAME
+from checkers.objects.live_calls import Facts, calls_of, judged_of, numbers_found
 from checkers.objects.live_examples import anomalies_of
+from checkers.objects.register_chains import register_fits
 from checkers.objects.rules import Budget, Rules
 
 RULES: Final = Rules(nil_means="absent", strict=True, linearizable=True)
@@ -37,74 +42,30 @@ FAILED: Final = "G1a"
 BUDGET_S: Final = 60.0
 """For the search of one key's order."""
 
-Facts = Callable[[Mapping[str, Column], int], tuple[Any, Any]]
-"""The argument and the output of an operation: of these columns, in this row."""
+
+def _register_arguments(columns: Columns, rows: Ints) -> list[Any]:
+    cas = columns["f"][rows] == registers.F.CAS
+    pairs = zip(cas.tolist(), columns["expected"][rows].tolist(), columns["value"][rows].tolist(), strict=True)
+    return [(expected, value) if compared else value for compared, expected, value in pairs]
 
 
-def _found(columns: Mapping[str, Column], row: int, nothing: int | None) -> int | None:
-    return int(columns["found"][row]) if columns["answer"][row] == TOLD else nothing
-
-
-def _of_register(columns: Mapping[str, Column], row: int) -> tuple[Any, Any]:
-    f, value = columns["f"][row], int(columns["value"][row])
-    if f == registers.F.READ:
-        return None, _found(columns, row, None)
-    return ((int(columns["expected"][row]), value) if f == registers.F.CAS else value), None
-
-
-def _of_counter(columns: Mapping[str, Column], row: int) -> tuple[Any, Any]:
-    if columns["f"][row] == counters.F.ADD:
-        return int(columns["amount"][row]), None
-    return None, _found(columns, row, 0)
-
-
-def _of_set(columns: Mapping[str, Column], row: int) -> tuple[Any, Any]:
-    if columns["f"][row] == sets.F.ADD:
-        return int(columns["element"][row]), None
-    return None, columns["elements"][row]
+def _elements(columns: Columns, rows: Ints) -> list[Any]:
+    values, starts = columns.lists("elements").of(rows)
+    flat, ends = values.tolist(), starts.tolist()
+    return [flat[begin:end] for begin, end in pairwise(ends)]
 
 
 FACTS: Final[Mapping[str, Facts]] = {
-    registers.MODEL: _of_register,
-    counters.MODEL: _of_counter,
-    sets.MODEL: _of_set,
+    registers.MODEL: Facts(
+        registers.F.READ, _register_arguments, lambda columns, rows: numbers_found(columns, rows, None)
+    ),
+    counters.MODEL: Facts(
+        counters.F.READ,
+        lambda columns, rows: columns["amount"][rows].tolist(),
+        lambda columns, rows: numbers_found(columns, rows, 0),
+    ),
+    sets.MODEL: Facts(sets.F.READ, lambda columns, rows: columns["element"][rows].tolist(), _elements),
 }
-
-
-def calls_of(shard: QueueShard, words: Mapping[str, int], facts: Facts) -> Calls:
-    """The operations of one key.
-
-    A call's number is its row. An ok read that was told nothing says nothing, so it is left out, and so is what never
-    left.
-
-    Args:
-        shard: its rows.
-        words: word → number, as ``run.json`` has it.
-        facts: how arguments and outputs are read.
-    """
-    columns, named = shard.operations, {number: word for word, number in words.items()}
-    calls = []
-    for row, (f, kind) in enumerate(zip(columns["f"].tolist(), columns["type"].tolist(), strict=True)):
-        argument, output = facts(columns, row)
-        untold = argument is None and kind == Type.OK and columns["answer"][row] == UNTOLD
-        if kind == Type.NOT_SENT or untold:
-            continue
-        invoke, complete = int(columns["invoke_ns"][row]), int(columns["complete_ns"][row])
-        calls.append(
-            Call(
-                row,
-                int(columns["process"][row]),
-                named[f],
-                argument,
-                output if kind == Type.OK else None,
-                Type(kind),
-                invoke,
-                NEVER if kind == Type.INFO else complete,
-                invoke,
-                complete,
-            )
-        )
-    return Calls(calls)
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
@@ -144,13 +105,19 @@ class ObjectCheck(OfEachKey):
 
     def examine(self, shard: QueueShard, context: Context) -> ObjectAnswers:
         """Look at one key."""
+        unread = () if self.is_read_at_last(shard, context) else (shard.key,)
+        acked = _acked(shard, context)
+        if (judged := self.fitting(shard)) is not None:
+            return ObjectAnswers(keys=1, operations=judged, acked=acked, unread=unread)
         calls = self.calls(shard, context)
         answer = self.answer(calls, Budget(BUDGET_S), context)
         told = Told(anomalies=anomalies_of(shard, context, answer), reason=answer.reason)
         answers = ((shard.key, told),) if answer.found or answer.reason else ()
-        unread = () if self.is_read_at_last(shard, context) else (shard.key,)
-        acked = _acked(shard, context)
         return ObjectAnswers(answers=answers, keys=1, operations=len(calls), acked=acked, unread=unread)
+
+    def fitting(self, shard: QueueShard) -> int | None:  # noqa: ARG002 - for models whose columns can show it
+        """How many operations there are to judge, if their columns show that nothing is wrong; else None."""
+        return None
 
     def calls(self, shard: QueueShard, context: Context) -> Calls:
         """The operations of one key as the model sees them."""
@@ -226,6 +193,10 @@ class RegisterCheck(ObjectCheck):
     judge = "register"
     clean = "every key has an order that agrees with real time"
 
+    def fitting(self, shard: QueueShard) -> int | None:
+        """Where every value was written once, and those that belong together have an order."""
+        return judged_of(shard, registers.F.READ) if register_fits(shard) else None
+
 
 class SetCheck(ObjectCheck):
     """Sets that keep what was added."""
@@ -236,6 +207,10 @@ class SetCheck(ObjectCheck):
     model = sets.MODEL
     judge = "set-full"
     clean = "every element that was added was read from then on"
+
+    def fitting(self, shard: QueueShard) -> int | None:
+        """Where no element was added twice, lost, missed, or shown without having been added."""
+        return judged_of(shard, sets.F.READ) if set_fits(shard, sets.F.READ) else None
 
     def answer(self, calls: Calls, budget: Budget, context: Context) -> Answer:
         """What the model says, and elements that were refused for certain and read: the reference does not look."""
@@ -265,3 +240,7 @@ class CounterCheck(ObjectCheck):
     model = counters.MODEL
     judge = "counter"
     clean = "every read lies within its bounds"
+
+    def fitting(self, shard: QueueShard) -> int | None:
+        """Where every read is within its bounds."""
+        return judged_of(shard, counters.F.READ) if counter_fits(shard, counters.F.READ) else None

@@ -2,7 +2,9 @@
 
 Where every value is written once and nothing compares, the answer takes a sort (Gibbons and Korach, Testing shared
 memories, 1997, section 4): the operations of one value form a zone, and two zones that must both go before each other
-are all that can be wrong. Everything else is searched. Does not decide what a nil read means; ``Rules`` says.
+are all that can be wrong. Where some compare and every value is made once, zones are of chains (``register_chains``).
+Everything else is searched, and what is so short that a search is faster. Does not decide what a nil read means;
+``Rules`` says.
 """
 
 from collections.abc import Hashable
@@ -15,15 +17,15 @@ from chaos.core.op import Type
 from chaos.formats.operations import NEVER
 from checkers.objects.calls import Call, Calls, Ints, end_of, ends, freeze
 from checkers.objects.finding import EXAMPLES, Answer, Found, call_text, show
-from checkers.objects.linearization_answer import NAME, linearization_answer
+from checkers.objects.linearization_answer import NAME, end_of_order, linearization_answer
 from checkers.objects.linearization_search import Step
+from checkers.objects.register_chains import BEFORE_ALL, Steps, Zones, conflicts, has_order
 from checkers.objects.rules import Budget, Rules
 from checkers.objects.specs import BLIND_CAS, CAS, NOT_CAS, READ, WRITE, RegisterSpec
 
-BEFORE_ALL: Final = -NEVER
-"""When the first state was written."""
-
 PAIR: Final = 2
+FEW: Final = 64
+"""Up to so many operations are searched: that is faster than columns."""
 
 
 def _pair(call: Call) -> tuple[Any, Any]:
@@ -58,31 +60,6 @@ def meaning(call: Call, rules: Rules) -> Meaning | None:
     return (CAS if call.outcome is Type.OK else BLIND_CAS, old, new)
 
 
-class Zones(NamedTuple):
-    """Per value: the first completion and the last invocation among its operations."""
-
-    first_done: Ints
-    last_begun: Ints
-
-
-def _conflicts(zones: Zones) -> list[tuple[int, int]]:
-    """Pairs of zones of which each must go before the other; at least one pair if there are any."""
-    forward = np.flatnonzero(zones.first_done < zones.last_begun)
-    order = forward[np.argsort(zones.first_done[forward], kind="stable")]
-    out: list[tuple[int, int]] = []
-    if len(order) > 1:
-        furthest = np.maximum.accumulate(zones.last_begun[order])
-        for i in np.flatnonzero(zones.first_done[order][1:] < furthest[:-1])[:EXAMPLES]:
-            before = int(np.argmax(zones.last_begun[order][: i + 1]))
-            out.append((int(order[before]), int(order[i + 1])))
-    if out or not len(order):
-        return out
-    backward = np.flatnonzero(zones.first_done >= zones.last_begun)
-    at = np.searchsorted(zones.first_done[order], zones.last_begun[backward]) - 1
-    inside = (at >= 0) & (zones.first_done[backward] < zones.last_begun[order][np.maximum(at, 0)])
-    return [(int(order[at[i]]), int(backward[i])) for i in np.flatnonzero(inside)[:EXAMPLES]]
-
-
 class _Columns(NamedTuple):
     """Writes and reads, each value numbered; number 0 is what the register held at first."""
 
@@ -109,6 +86,16 @@ def _columns(calls: list[Call], meanings: list[Meaning], init: Hashable) -> _Col
     return _Columns(is_write, value, *ends(calls), calls)
 
 
+def _steps(calls: list[Call], meanings: list[Meaning], init: Hashable) -> Steps:
+    """What the calls say, as columns."""
+    numbers: dict[Hashable, int] = {init: 0}
+    compared = (CAS, BLIND_CAS)
+    value = [numbers.setdefault(said[1], len(numbers)) for said in meanings]
+    new = [numbers.setdefault(said[2], len(numbers)) if said[0] in compared else 0 for said in meanings]
+    kind = np.array([said[0] for said in meanings], dtype=np.int8)
+    return Steps(kind, np.array(value, dtype=np.int64), np.array(new, dtype=np.int64), *ends(calls))
+
+
 def _by_zones(columns: _Columns) -> list[tuple[str, tuple[Call, ...]]]:
     """What is wrong in a history of unique writes and reads, in sentences; exact as to whether there is anything."""
     values = int(columns.value.max(initial=0)) + 1
@@ -133,7 +120,7 @@ def _by_zones(columns: _Columns) -> list[tuple[str, tuple[Call, ...]]]:
     np.minimum.at(first_done, columns.value[counts], columns.complete[counts])
     np.maximum.at(last_begun, columns.value[counts], columns.invoke[counts])
     zones = Zones(first_done, last_begun)
-    return [_conflict_text(columns, zones, *pair) for pair in _conflicts(zones)]
+    return [_conflict_text(columns, zones, *pair) for pair in conflicts(zones, EXAMPLES)]
 
 
 def _conflict_text(columns: _Columns, zones: Zones, one: int, other: int) -> tuple[str, tuple[Call, ...]]:
@@ -201,4 +188,8 @@ def check(calls: Calls, rules: Rules, budget: Budget) -> Answer:
         (call, Step(said, said[0] in CHANGES, call.invoke, end_of(call)))
         for call, said in zip(own, meanings, strict=True)
     ]
+    steps = _steps(own, meanings, init) if len(own) > FEW else None
+    ordered = None if steps is None else has_order(steps)
+    if steps is not None and ordered is not None:
+        return Answer() if ordered else end_of_order(told, lambda moment: has_order(steps.until(moment)) is True)
     return linearization_answer(told, lambda steps: RegisterSpec(steps, init), budget)

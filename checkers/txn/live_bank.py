@@ -5,8 +5,9 @@ as a counter is: what came in for certain before the read began, less what may h
 other way round.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, Final
 
 import msgspec
 import numpy as np
@@ -16,26 +17,67 @@ from chaos.formats.operations import NEVER
 from chaos.models.transactions.bank import ACCOUNTS, MODEL, OPENING, TOTAL, F
 from checkers.anomalies.catalogue import kinds_named
 from checkers.history.check_input import Context, QueueShard
-from checkers.history.columns import Column, Ints
+from checkers.history.columns import Ints
+from checkers.history.rows import Columns
 from checkers.objects import bank
 from checkers.objects.calls import Call, Calls
+from checkers.objects.columns_fit import Moves, moves, sums_fit
 from checkers.objects.finding import EXAMPLES, Answer, Found, call_text
-from checkers.objects.live import RULES, ObjectCheck, calls_of
+from checkers.objects.live import RULES, ObjectCheck
+from checkers.objects.live_calls import Facts, calls_of, judged_of, says_something
 from checkers.objects.rules import Budget
 from checkers.txn.live import held_to
 from checkers.txn.models import weaker_models
 
 OUT_OF_BOUNDS: Final = "out-of-bounds"
-_RULES: Final = msgspec.structs.replace(RULES, init=TOTAL)
+RULES_OF_BANKS: Final = msgspec.structs.replace(RULES, init=TOTAL)
 _REAL_TIME: Final = "strict-serializable"
 """The consistency model by which a read shows what was over before it began."""
 
 
-def _facts(columns: Mapping[str, Column], row: int) -> tuple[Any, Any]:
-    """Argument and output of an operation: (source, target, amount), and balances by account."""
-    if columns["f"][row] == F.TRANSFER:
-        return tuple(int(columns[name][row]) for name in ("source", "target", "amount")), None
-    return None, dict(enumerate(map(int, columns["balances"][row])))
+def _transfers(columns: Columns, rows: Ints) -> list[Any]:
+    """Source, target and amount of each."""
+    return list(zip(*(columns[name][rows].tolist() for name in ("source", "target", "amount")), strict=True))
+
+
+def _balances(columns: Columns, rows: Ints) -> list[Any]:
+    """Balances by account."""
+    values, starts = columns.lists("balances").of(rows)
+    flat = values.tolist()
+    return [dict(enumerate(flat[begin:end])) for begin, end in pairwise(starts.tolist())]
+
+
+FACTS: Final = Facts(F.READ, _transfers, _balances)
+
+
+def bank_fits(shard: QueueShard) -> bool:
+    """Whether the columns show that every read shows the total in all accounts, nothing below zero, and is in bounds.
+
+    Only of reads that show all accounts.
+    """
+    ops, columns = shard.ops, shard.operations
+    said, ok = says_something(shard, F.READ), ops.type == Type.OK
+    reads = np.flatnonzero(said & (ops.f == F.READ) & ok)
+    shown = columns.lists("balances").of(reads)
+    if not len(reads) or bool((shown.sizes != ACCOUNTS).any()):
+        return False
+    balance = shown.values.reshape(-1, ACCOUNTS)
+    if int(balance.min()) < 0 or int(balance.max()) > TOTAL or bool((balance.sum(axis=1) != TOTAL).any()):
+        return False
+    moved, amount = np.flatnonzero(said & (ops.f != F.READ) & (ops.type != Type.FAIL)), columns["amount"]
+    if not sums_fit(amount[moved]):
+        return False
+    begun, ended = ops.invoke[reads], ops.complete[reads]
+    for account in range(ACCOUNTS):
+        out, into = (moved[columns[side][moved] == account] for side in ("source", "target"))
+        left, came = out[ok[out]], into[ok[into]]
+        least_in, most_out = moves(ops.complete[came], amount[came]), moves(ops.invoke[out], amount[out])
+        most_in, least_out = moves(ops.invoke[into], amount[into]), moves(ops.complete[left], amount[left])
+        low = OPENING + least_in.until(begun, including=False) - most_out.until(ended, including=True)
+        high = OPENING + most_in.until(ended, including=True) - least_out.until(begun, including=False)
+        if bool(((balance[:, account] < low) | (balance[:, account] > high)).any()):
+            return False
+    return True
 
 
 class BankCheck(ObjectCheck):
@@ -48,13 +90,17 @@ class BankCheck(ObjectCheck):
     judge = "bank"
     clean = f"every read shows {TOTAL} in all accounts together, and in each what was acknowledged"
 
+    def fitting(self, shard: QueueShard) -> int | None:
+        """Where every total is right and every balance within its bounds."""
+        return judged_of(shard, F.READ) if bank_fits(shard) else None
+
     def calls(self, shard: QueueShard, context: Context) -> Calls:
         """The operations of one bank."""
-        return calls_of(shard, context.run.words, _facts)
+        return calls_of(shard, context.run.words, FACTS)
 
     def answer(self, calls: Calls, budget: Budget, context: Context) -> Answer:
         """Totals, then bounds; bounds are allowed to be left where reads may be of the past."""
-        answer = bank.check(calls, _RULES, budget)
+        answer = bank.check(calls, RULES_OF_BANKS, budget)
         wrong = out_of_bounds(calls.all)
         if wrong:
             allowed = _REAL_TIME not in weaker_models(held_to(context))
@@ -62,22 +108,11 @@ class BankCheck(ObjectCheck):
         return answer
 
 
-class _Moves(NamedTuple):
-    """Amounts that came into an account, or left it, in order of a moment: the moments, and the sums until then."""
-
-    moments: Ints
-    sums: Ints
-
-    def until(self, moments: Ints, *, including: bool) -> Ints:
-        """The sum of what moved before each of these moments, or at it."""
-        return self.sums[np.searchsorted(self.moments, moments, side="right" if including else "left")]
-
-
-def _moves(pairs: Sequence[tuple[int, int]]) -> _Moves:
+def _moves(pairs: Sequence[tuple[int, int]]) -> Moves:
     """Sums of (moment, amount)."""
     ordered = sorted(pairs)
     moments = np.array([moment for moment, _ in ordered], dtype=np.int64)
-    return _Moves(moments, np.cumsum([0, *(amount for _, amount in ordered)], dtype=np.int64))
+    return Moves(moments, np.cumsum([0, *(amount for _, amount in ordered)], dtype=np.int64))
 
 
 def out_of_bounds(calls: Sequence[Call]) -> list[tuple[str, tuple[Call, ...]]]:
@@ -105,7 +140,7 @@ def out_of_bounds(calls: Sequence[Call]) -> list[tuple[str, tuple[Call, ...]]]:
     return [(sentence, (reads[at],)) for at, sentence in sorted(wrong.items())]
 
 
-def _both_ways(transfers: Sequence[Call], account: int) -> tuple[dict[bool, _Moves], dict[bool, _Moves]]:
+def _both_ways(transfers: Sequence[Call], account: int) -> tuple[dict[bool, Moves], dict[bool, Moves]]:
     """Of one account what moved for certain, by when it was over, and what may have, by when it began.
 
     The keys say which way: True into the account.
