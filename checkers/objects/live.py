@@ -24,8 +24,8 @@ from checkers.history.columns import Column
 from checkers.history.words import words_of
 from checkers.objects import minimise, registry
 from checkers.objects.calls import Call, Calls
-from checkers.objects.counting import by_value, ok_calls
-from checkers.objects.finding import Answer, Found
+from checkers.objects.finding import Answer
+from checkers.objects.full_set import FAILED
 from checkers.objects.linearization_answer import NAME
 from checkers.objects.live_examples import anomalies_of
 from checkers.objects.rules import Budget, Rules
@@ -33,7 +33,6 @@ from checkers.objects.rules import Budget, Rules
 RULES: Final = Rules(nil_means="absent", strict=True, linearizable=True)
 """A client of ours knows what it was told: nothing there is an answer, and nothing that is wrong is a convention."""
 
-FAILED: Final = "G1a"
 BUDGET_S: Final = 60.0
 """For the search of one key's order."""
 
@@ -236,24 +235,6 @@ class SetCheck(ObjectCheck):
     model = sets.MODEL
     judge = "set-full"
     clean = "every element that was added was read from then on"
-
-    def answer(self, calls: Calls, budget: Budget, context: Context) -> Answer:
-        """What the model says, and elements that were refused for certain and read: the reference does not look."""
-        answer = super().answer(calls, budget, context)
-        return msgspec.structs.replace(answer, found=answer.found | refused_but_read(calls))
-
-
-def refused_but_read(calls: Calls) -> dict[str, Found]:
-    """Elements that ok reads show although each of their adds failed for certain, with the first read of each."""
-    adds = calls.of("add")
-    perhaps = {one.argument for one in adds if one.outcome is not Type.FAIL}
-    refused = {one.argument: one for one in adds if one.argument not in perhaps}
-    shown: dict[int, Call] = {}
-    for read in ok_calls(calls.of("read")) if refused else ():
-        for element in sorted(refused.keys() & set(read.output)):
-            shown.setdefault(element, read)
-    sentence = "returned {}, whose add had failed for certain"
-    return by_value(FAILED, list(shown.items()), sentence, beside=lambda element, _: [refused[element]])
 
 
 class CounterCheck(ObjectCheck):
