@@ -22,6 +22,7 @@ from chaos.options.config_file import BACKEND_OPTIONS, Config, load
 from chaos.options.consistency import consistency
 from chaos.options.experiment import DEFAULTS, Experiment, resolve_experiment, with_defaults
 from chaos.options.gates import checked_operations
+from chaos.workload.base import alternatives_of
 from cluster.bug import SETTING, Bug
 from cluster.host import HasDefaults
 from cluster.system import System, settings_for
@@ -84,7 +85,7 @@ def experiment_of(options: Mapping[str, Any], config: Config | None = None) -> E
         values["checks"] = check_names(values["checks"])
     workload = _workload(values.get("workload", system.workload), found)
     values |= consistency(values, workload)
-    needed = with_defaults(settings_for(system, workload.needs), wanted)
+    needed = with_defaults(settings_for(system, workload.needs | alternatives_of(workload)), wanted)
     place = "--threshold" if "thresholds" in given else config.origins.get("thresholds", "")
     checked_operations(
         values.get("thresholds", ()),
