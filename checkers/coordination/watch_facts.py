@@ -82,8 +82,20 @@ def told_of(shard: QueueShard) -> Told:
     _, revision, entry, value, applied, _ = (column[is_read] for column in rows)
     np.maximum.at(reached, watch[is_read], applied)
     reads = map(SessionRead._make, np.stack([watch[is_read], places, revision, entry, value, applied], axis=1).tolist())
-    events = (column[~is_read] for column in rows)
-    return Told(of, columns["revision"][of], watch[~is_read], *events, reached=reached, reads=tuple(reads))
+    batch, revision, entry, value, before, value_before = (column[~is_read] for column in rows)
+    return Told(
+        ops=of,
+        since=columns["revision"][of],
+        watch=watch[~is_read],
+        batch=batch,
+        revision=revision,
+        entry=entry,
+        value=value,
+        previous_revision=before,
+        previous_value=value_before,
+        reached=reached,
+        reads=tuple(reads),
+    )
 
 
 def _joined(lists: list[Any]) -> Ints:
@@ -199,7 +211,7 @@ class Known:
     def before(self, revision: int, entry: int) -> Place:
         """Revision and value of the latest known change of an entry before a revision; 0 and ``DELETED`` for none."""
         own = self._of_entry.get(entry, [])
-        place = bisect_left(own, (revision, DELETED)) - 1
+        place = bisect_left(own, (revision, UNREAD)) - 1  # the lowest of all values
         return own[place] if place >= 0 else (0, DELETED)
 
     def may_have_been(self, entry: int, latest: int, revision: int, value: int) -> bool:
