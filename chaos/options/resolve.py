@@ -22,6 +22,7 @@ from chaos.options.config_file import BACKEND_OPTIONS, Config, load
 from chaos.options.consistency import consistency
 from chaos.options.experiment import DEFAULTS, Experiment, resolve_experiment, with_defaults
 from chaos.options.gates import checked_operations
+from chaos.workload.base import alternatives_of
 from cluster.bug import SETTING, Bug
 from cluster.host import HasDefaults
 from cluster.system import System, settings_for
@@ -76,7 +77,7 @@ def experiment_of(options: Mapping[str, Any], config: Config | None = None) -> E
         values["checks"] = check_names(values["checks"])
     workload = _workload(values.get("workload", system.workload), bug)
     values |= consistency(values, workload)
-    needed = with_defaults(settings_for(system, workload.needs), wanted)
+    needed = with_defaults(settings_for(system, workload.needs | alternatives_of(workload)), wanted)
     _check_thresholds(values.get("thresholds", ()), workload, _place_of_thresholds(config, typed))
     experiment = resolve_experiment(
         values,

@@ -154,6 +154,27 @@ class LivesToTheEnd(Protocol):
     lives_to_the_end: Literal[True]
 
 
+@runtime_checkable
+class NeedsOneOf(Protocol):
+    """A workload that can be done in more than one way: it needs one of these words beside those of ``needs``."""
+
+    needs_one_of: frozenset[Any]
+
+
+def alternatives_of(workload: Workload) -> frozenset[Word]:
+    """The words of which a workload needs one; empty: it needs none beside those that it needs anyway."""
+    return workload.needs_one_of if isinstance(workload, NeedsOneOf) else frozenset()
+
+
+def lacking_words(workload: Workload, operations: frozenset[Word]) -> list[str]:
+    """The words, by name, that a workload needs and that these operations lack; those of which one is needed as one."""
+    lacking = [f.word for f in sorted(workload.needs - operations)]
+    alternatives = alternatives_of(workload)
+    if alternatives and not alternatives & operations:
+        lacking.append(" or ".join(f.word for f in sorted(alternatives)))
+    return lacking
+
+
 def mix_of(workload: Workload, operations: frozenset[Word]) -> dict[Word, float]:
     """The mix for a system whose clients know these words."""
     return {f: share for f, share in workload.mix.items() if f in operations}
@@ -167,7 +188,7 @@ def check_suited(workload: Workload, system: str, operations: frozenset[Word], *
     """
     if not operations:
         raise UsageError(f"--workload {workload.name}: {system} has no clients for the model {workload.model}")
-    missing = [f.word for f in sorted(workload.needs - operations)]
+    missing = lacking_words(workload, operations)
     if isinstance(workload, AttemptsSends) and not idempotent_sends:
         missing.append("idempotent send")
     if missing:

@@ -1,7 +1,8 @@
 """The workload ``watch``: clients change entries, others follow the changes from where they last got to.
 
 A client watches a space for a moment, and goes on behind the last event that it was told, in a new connection; where
-that is compacted, at the oldest revision that is not. A few watches ask for a revision that is not there yet.
+that is compacted, at the oldest revision that is not. A few watches ask for a revision that is not there yet. Where a
+system knows no watch from a revision on, a client follows a space from now on, time and again.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,7 +10,19 @@ from typing import Any, Final
 
 from chaos.core.op import Completion, Invocation, Type
 from chaos.core.rand import stream
-from chaos.models.coordination.watch import DELETED, MODEL, WRITES, Change, Changes, Events, F, From, Written
+from chaos.models.coordination.watch import (
+    DELETED,
+    MODEL,
+    WATCHES,
+    WRITES,
+    Change,
+    Changes,
+    Events,
+    F,
+    From,
+    FromNow,
+    Written,
+)
 from chaos.workload.base import Arrival, Generator, LoadSpec, OpenLoop
 from chaos.workload.final import Ask, Asks, FinalPhase, FinalSpec, Limits, Part, Steps, Wait
 from chaos.workload.final_reads_of_objects import PAUSE_S, LastReads, given_up_at
@@ -45,7 +58,7 @@ class WatchLoad:
 
     def invocation(self, arrival: Arrival, process: int, now_ns: int) -> Invocation | None:
         """A write, or a watch; None while the client watches this space."""
-        argument: Changes | From
+        argument: Changes | From | FromNow
         if arrival.f in WRITES:
             argument = self._changes(arrival.client, 1 if arrival.f is F.PUT else MOST_CHANGES)
         else:
@@ -53,7 +66,10 @@ class WatchLoad:
             if place in self._watching:
                 return None
             self._watching.add(place)
-            argument = From(revision=self._from(place), listen_ms=LISTEN_MS)
+            if arrival.f is F.FOLLOW:
+                argument = FromNow(listen_ms=LISTEN_MS)
+            else:
+                argument = From(revision=self._from(place), listen_ms=LISTEN_MS)
         return Invocation(
             process=process,
             client=arrival.client,
@@ -86,10 +102,12 @@ class WatchLoad:
         """How far a watch got, however it ended, and which revisions there are."""
         if isinstance(done.result, Written) and done.type is Type.OK and done.result.effects:
             self._highest[op.key] = max(done.result.revision, self._highest.get(op.key, 0))
-        if op.f is not F.SUBSCRIBE:
+        if op.f not in WATCHES:
             return
         place = op.client, op.key
         self._watching.discard(place)
+        if op.f is F.FOLLOW:
+            return
         reached = self._reached.get(place, 0)
         if isinstance(done.result, Events) and op.argument.revision == reached + 1:
             self._reached[place] = done.result.reached(reached)
@@ -124,14 +142,18 @@ class LastWatches(LastReads):
 
 
 class WatchWorkload:
-    """Spaces whose entries are changed and followed; at the end each is followed from its oldest revision."""
+    """Spaces whose entries are changed and followed; at the end each is followed from its oldest revision.
+
+    Not where a system can watch from now on alone: what was not followed cannot be asked for any more.
+    """
 
     name = "watch"
     help = "spaces whose entries are changed and followed; at the end each is followed from its oldest revision"
     model = MODEL
-    mix: Mapping[F, float] = {F.WRITE: 0.3, F.PUT: 0.3, F.SUBSCRIBE: 0.1}  # systems know one of the first two
+    mix: Mapping[F, float] = {F.WRITE: 0.3, F.PUT: 0.3, F.SUBSCRIBE: 0.1, F.FOLLOW: 0.1}  # one of each two is known
     keys = 4
-    needs = frozenset({F.SUBSCRIBE})
+    needs: frozenset[F] = frozenset()
+    needs_one_of = WATCHES
     checks = ("assumptions", "watch", "replica-data", "recovery", "progress", "roles", "rto")
 
     def generator(self, spec: LoadSpec) -> Generator:
@@ -139,5 +161,5 @@ class WatchWorkload:
         return WatchLoad(spec, self.mix)
 
     def final(self, spec: FinalSpec) -> tuple[FinalPhase, ...]:
-        """Every space is watched from its oldest revision."""
-        return (LastWatches(spec),)
+        """Every space is watched from its oldest revision, where that can be."""
+        return (LastWatches(spec),) if F.SUBSCRIBE in spec.operations else ()

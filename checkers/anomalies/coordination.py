@@ -122,7 +122,7 @@ COORDINATION: Final = (
     kind(
         "watch-reordered",
         ("event out of order", "events out of order"),
-        "an event behind one of a higher revision",
+        "an event behind one of a higher revision, or on the wrong side of a read of its session",
         "a watch is told changes in the order of their revisions",
         rule="35",
     ),
@@ -136,8 +136,8 @@ COORDINATION: Final = (
     kind(
         "watch-before-start",
         ("event before the start of its watch", "events before the start of their watches"),
-        "an event below the revision that its watch asked for",
-        "a watch begins at the revision that it asked for",
+        "an event below the revision at which its watch begins",
+        "a watch begins at the revision that it asked for, or now",
         rule="35",
     ),
     kind(

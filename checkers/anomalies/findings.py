@@ -4,6 +4,7 @@ Ranges are how anomalies of one cause are brought together later (SEMANTICS 9). 
 promises: that is the verdict's business.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
@@ -44,12 +45,12 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
     """What a kernel found in some shards, and how many things it looked at.
 
-    ``declined``: of so many of these it could not judge all, because the system never says what was needed.
+    ``declined``: why not all of these could be judged, and of how many that is said.
     """
 
     examined: int = 0
     found: dict[str, Finding] = {}
-    declined: int = 0
+    declined: dict[str, int] = {}
 
 
 def _place(example: Example) -> tuple[bool, int, int, str]:
@@ -81,7 +82,7 @@ def merge_findings(left: Findings, right: Findings) -> Findings:
     return Findings(
         examined=left.examined + right.examined,
         found=add_findings(left.found, right.found),
-        declined=left.declined + right.declined,
+        declined=dict(Counter(left.declined) + Counter(right.declined)),
     )
 
 

@@ -1,5 +1,7 @@
 """The check ``watch``: watches are told every change, once, in order, as it was written (semantics.md, 35, 36).
 
+What a follow read in its session is held against its events, and against writes as they are.
+
 Whatever is compared is sorted first: n log n over all events.
 """
 
@@ -11,12 +13,12 @@ import numpy as np
 
 from chaos.core.history import NEVER_NS
 from chaos.core.verdict import CheckResult
-from chaos.models.coordination.watch import DELETED, MODEL, NOT_TOLD
+from chaos.models.coordination.watch import DELETED, MODEL, NOT_TOLD, UNREAD, F
 from checkers.anomalies.catalogue import kinds_named
 from checkers.anomalies.findings import Findings
 from checkers.anomalies.findings_check import OfOneModel
 from checkers.coordination.violations import Wrong, findings_of
-from checkers.coordination.watch_facts import Known, Place, Told, Writes, told_of
+from checkers.coordination.watch_facts import Known, Place, SessionRead, Told, Writes, told_of
 from checkers.coordination.watch_fits import every_write_was_told
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, Mask
@@ -33,6 +35,11 @@ KINDS: Final = (
 
 
 DECLINED: Final = "the system never says what was there before a change, so that is not judged"
+FOLLOWED: Final = (
+    "no follow goes on where another ended, so what nobody followed is not judged; "
+    "what was there before a change is judged only where there is said to have been nothing"
+)
+"""Why of a follow not everything is judged."""
 
 
 class WatchCheck(OfOneModel):
@@ -50,20 +57,23 @@ class WatchCheck(OfOneModel):
     def examine(self, shard: QueueShard, context: Context) -> Findings:
         """Look at one space."""
         told = told_of(shard)
-        wrong = [*of_itself(told)]
-        if wrong or not context.whole or not every_write_was_told(shard, told):
+        wrong = [*of_itself(told), *out_of_step(told)]
+        follows = shard.ops.f[told.ops] == F.FOLLOW
+        if wrong or not context.whole or follows.any() or not every_write_was_told(shard, told):
             known = Known(told, Writes(shard))
             late = shard.ops.complete[told.ops] >= forgotten_from(context)
             wrong += against_writes(told, known, late, whole=context.whole)
         found = findings_of(shard, context, KINDS, wrong, len(told.watch))
-        return msgspec.structs.replace(found, declined=int(np.sum(told.previous_revision == NOT_TOLD)))
+        unnamed = (told.previous_revision == NOT_TOLD) & ~follows[told.watch]
+        declined = {FOLLOWED: int(np.sum(follows)), DECLINED: int(np.sum(unnamed))}
+        return msgspec.structs.replace(found, declined={why: many for why, many in declined.items() if many})
 
     def conclude(self, summary: Findings | None, context: Context) -> CheckResult:
         """The row of the verdict table; it says what could not be judged."""
         row = super().conclude(summary, context)
         if summary is None or not summary.declined:
             return row
-        return msgspec.structs.replace(row, found=f"{row.found}; {DECLINED}")
+        return msgspec.structs.replace(row, found="; ".join((row.found, *summary.declined)))
 
 
 def of_itself(told: Told) -> Iterator[Wrong]:
@@ -110,6 +120,10 @@ def against_writes(told: Told, known: Known, late: Mask, *, whole: bool) -> Iter
         why = known.strange.get((int(told.revision[one]), int(told.entry[one]), int(told.value[one])))
         if why:
             yield _wrong("watch-phantom", told, one, why)
+    for read in told.reads if known.strange and whole else ():
+        why = known.strange.get((read.revision, read.entry, read.value))
+        if why:
+            yield Wrong("watch-phantom", f"{_shown(told, read)}: {why}", (int(told.ops[read.watch]),))
     yield from _left_out(told, known)
     if whole:
         yield from _wrong_previous(told, known, late)
@@ -156,14 +170,50 @@ def _wrong_previous(told: Told, known: Known, late: Mask) -> Iterator[Wrong]:
         if known.may_have_been(entry, latest, before, value) or (value == DELETED and late[told.watch[one]]):
             continue
         said, truth = (
-            "nothing" if number == DELETED else f"{told.naming.value(number)} of revision {at}"
+            "nothing" if number == DELETED else f"{_named(told, number)} of revision {at}"
             for at, number in ((before, value), (latest, held))
         )
         yield _wrong("watch-wrong-previous", told, one, f"before it there was said to be {said}, there was {truth}")
 
 
+def _named(told: Told, value: int) -> str:
+    return "a value that nobody read" if value == UNREAD else told.naming.value(value)
+
+
+def out_of_step(told: Told) -> Iterator[Wrong]:
+    """What is wrong of reads against the events of their session: one of the two came too late.
+
+    An event that comes behind a read of its entry which shows its change, or what came of a later one, is told once.
+    """
+    starts = np.searchsorted(told.watch, np.arange(len(told.ops) + 1))
+    late: set[int] = set()
+    for read in told.reads:
+        own = np.arange(starts[read.watch], starts[read.watch + 1])
+        own = own[told.entry[own] == read.entry]
+        before, behind = own[own < read.place], own[own >= read.place]
+        seen = read.applied if read.value == DELETED else read.revision
+        ahead = behind[told.revision[behind] <= seen]
+        for one in ahead.tolist():
+            if one not in late:
+                late.add(one)
+                yield _wrong("watch-reordered", told, one, f"came behind {_shown(told, read)}")
+        if not len(before) or len(ahead):
+            continue
+        last = before[np.argmax(told.revision[before])]
+        gone = read.value == DELETED and told.value[last] != DELETED
+        if gone or (read.value != DELETED and read.revision < told.revision[last]):
+            yield _wrong("watch-reordered", told, int(last), f"behind it came {_shown(told, read)}")
+
+
+def _shown(told: Told, read: SessionRead) -> str:
+    entry = told.naming.entry(read.entry)
+    if read.value == DELETED:
+        return f"a read of {entry} at revision {read.applied}, which showed nothing"
+    return f"a read of {entry}, which showed {told.naming.value(read.value)} of revision {read.revision}"
+
+
 def _wrong(kind: str, told: Told, event: int, said: str) -> Wrong:
     value = int(told.value[event])
-    what = "deleted" if value == DELETED else f"with {told.naming.value(value)}"
+    what = "written" if value == UNREAD else "deleted" if value == DELETED else f"with {told.naming.value(value)}"
     text = f"revision {told.revision[event]} of {told.naming.entry(int(told.entry[event]))}, {what}: {said}"
     return Wrong(kind, text, (int(told.ops[told.watch[event]]),))

@@ -4,14 +4,14 @@ A *place* is an entry at a revision. An event tells what became of the entry the
 """
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from chaos.core.op import Type
-from chaos.models.coordination.watch import DELETED, WRITES, F
+from chaos.models.coordination.watch import DELETED, READ, UNREAD, WATCHES, WRITES, F
 from chaos.models.objects.answers import TOLD
 from checkers.history.check_input import QueueShard
 from checkers.history.columns import Ints
@@ -29,12 +29,27 @@ class Naming(NamedTuple):
     value: Callable[[int], str] = str
 
 
+class SessionRead(NamedTuple):
+    """What the session of a follow read of an entry.
+
+    ``watch``: as of ``Told``. ``place``: how many events of all watches stand before it. ``revision``: when the entry
+    was last changed, 0 where it was not there. ``applied``: the last revision that the server had applied.
+    """
+
+    watch: int
+    place: int
+    revision: int
+    entry: int
+    value: int
+    applied: int
+
+
 class Told(NamedTuple):
     """All events of all watches, watch by watch in the order in which they came: columns of equal length.
 
     ``watch``: the place of the watch in ``ops``. ``ops``: the watches' operations. ``since``: the first revision that
     each watch was asked for. ``reached``: up to which revision each was said to have been told everything, None: nobody
-    says so.
+    says so. ``reads``: what sessions read, in the order in which it came.
     """
 
     ops: Ints
@@ -48,16 +63,39 @@ class Told(NamedTuple):
     previous_value: Ints
     reached: Ints | None = None
     naming: Naming = Naming()
+    reads: Sequence[SessionRead] = ()
 
 
 def told_of(shard: QueueShard) -> Told:
-    """The events of every watch that was told any, however it ended."""
+    """The events of every watch that was told any, however it ended.
+
+    A follow was told everything up to what the server had applied at its last read: what a server tells comes in order.
+    """
     columns = shard.operations
-    of = np.flatnonzero((shard.ops.f == F.SUBSCRIBE) & (columns["answer"] == TOLD))
+    of = np.flatnonzero(np.isin(shard.ops.f, [*WATCHES]) & (columns["answer"] == TOLD))
     lists = [columns.lists(name).of(of) for name in _COLUMNS]
-    batch, revision, entry, value, before, value_before = (one.values for one in lists)
+    rows = [one.values for one in lists]
     watch = np.repeat(np.arange(len(of)), lists[0].sizes)
-    return Told(of, columns["revision"][of], watch, batch, revision, entry, value, before, value_before)
+    is_read = (rows[0] == READ) & (shard.ops.f[of] == F.FOLLOW)[watch]
+    places = np.cumsum(~is_read)[is_read]
+    reached = np.zeros(len(of), np.int64)
+    _, revision, entry, value, applied, _ = (column[is_read] for column in rows)
+    np.maximum.at(reached, watch[is_read], applied)
+    reads = map(SessionRead._make, np.stack([watch[is_read], places, revision, entry, value, applied], axis=1).tolist())
+    batch, revision, entry, value, before, value_before = (column[~is_read] for column in rows)
+    return Told(
+        ops=of,
+        since=columns["revision"][of],
+        watch=watch[~is_read],
+        batch=batch,
+        revision=revision,
+        entry=entry,
+        value=value,
+        previous_revision=before,
+        previous_value=value_before,
+        reached=reached,
+        reads=tuple(reads),
+    )
 
 
 class Write(NamedTuple):
@@ -98,19 +136,26 @@ class Writes:
     @cached_property
     def open_deletes(self) -> frozenset[int]:
         """Entries that a write of which nobody knows may have deleted."""
-        return frozenset(
-            entry
-            for one in self.all
-            if one.type is Type.INFO
-            for entry, value in one.changes.items()
-            if value == DELETED
-        )
+        return frozenset(entry for entry, value in self._open_changes() if value == DELETED)
+
+    @cached_property
+    def open_puts(self) -> frozenset[int]:
+        """Entries to which a write of which nobody knows may have given a value."""
+        return frozenset(entry for entry, value in self._open_changes() if value != DELETED)
+
+    def _open_changes(self) -> Iterator[tuple[int, int]]:
+        return (change for one in self.all if one.type is Type.INFO for change in one.changes.items())
+
+
+def _values_first(places: set[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """Places with their values in order, those whose value nobody read behind all others."""
+    return sorted(places, key=lambda one: (one[2] == UNREAD, one))
 
 
 class Known:
-    """What became of which entry at which revision for certain: by acknowledged writes, and by events that fit a write.
+    """What became of which entry at which revision for certain: by acknowledged writes, and by what fits a write.
 
-    ``strange``: places that an event names and no write explains, each with why.
+    ``strange``: places that an event or a read of a session names and no write explains, each with why.
     """
 
     def __init__(self, told: Told, writes: Writes) -> None:
@@ -122,25 +167,30 @@ class Known:
         self._took_place: dict[int, int] = {}
         by_op = {one.op: one for one in writes.all}
         triples = np.unique(np.stack([told.revision, told.entry, told.value], axis=1), axis=0)
-        for revision, entry, value in triples.tolist():
+        read = {(one.revision, one.entry, one.value) for one in told.reads if one.value != DELETED}
+        for revision, entry, value in _values_first({*map(tuple, triples.tolist()), *read}):
             why = self._unexplained(revision, entry, value)
             if why:
                 self.strange[revision, entry, value] = why
             else:
-                self.value[revision, entry] = value
+                self.value.setdefault((revision, entry), value)
         for op, revision in self._took_place.items():
             puts = ((entry, value) for entry, value in by_op[op].changes.items() if value != DELETED)
             self.value |= {(revision, entry): value for entry, value in puts}
 
     def _unexplained(self, revision: int, entry: int, value: int) -> str:
-        """Why no write explains an event; empty if one does."""
+        """Why no write explains an event, or what was read; empty if one does."""
         known = self.value.get((revision, entry))
+        if known is not None and value == UNREAD:
+            return "" if known != DELETED else "the entry was deleted there"
         if known is not None:
             return "" if known == value else "another value was written there"
         if revision in self._writes.at:
             return "the write of this revision did not change the entry"
         if value == DELETED:
             return "" if entry in self._writes.open_deletes else "nobody deleted the entry there"
+        if value == UNREAD:
+            return "" if entry in self._writes.open_puts else "nobody wrote to the entry there"
         return self._unwritten(revision, entry, value)
 
     def _unwritten(self, revision: int, entry: int, value: int) -> str:
@@ -157,7 +207,7 @@ class Known:
     def before(self, revision: int, entry: int) -> Place:
         """Revision and value of the latest known change of an entry before a revision; 0 and ``DELETED`` for none."""
         own = self._of_entry.get(entry, [])
-        place = bisect_left(own, (revision, DELETED)) - 1
+        place = bisect_left(own, (revision, UNREAD)) - 1  # the lowest of all values
         return own[place] if place >= 0 else (0, DELETED)
 
     def may_have_been(self, entry: int, latest: int, revision: int, value: int) -> bool:

@@ -1,6 +1,8 @@
 """``set-full``: a set that is read often, as Jepsen's checker of this name judges it, element by element.
 
-Source: jepsen.checker of Jepsen 0.3. Does not look for an order; ``unordered`` does.
+Source: jepsen.checker of Jepsen 0.3. Does not look for an order; ``unordered`` does. Elements that were refused and
+read, elements from nowhere and elements twice are found here: that checker does not look, so they are allowed unless
+``Rules.strict``.
 """
 
 from collections import Counter
@@ -9,10 +11,11 @@ from typing import Any, Final
 
 from chaos.core.op import Type
 from checkers.objects.calls import Call, Calls, freeze
-from checkers.objects.counting import by_call, by_value, elements, kinds
-from checkers.objects.finding import EXAMPLES, Answer
+from checkers.objects.counting import by_call, by_value, elements, kinds, ok_calls
+from checkers.objects.finding import EXAMPLES, Answer, Found
 from checkers.objects.rules import Budget, Rules
 
+FAILED: Final = "G1a"
 NS_PER_MS: Final = 1_000_000
 
 
@@ -131,9 +134,25 @@ def full_set(calls: Calls, rules: Rules, budget: Budget) -> Answer:  # noqa: ARG
                 beside=beside,
                 shown_whole=EXAMPLES,
             ),
+            **refused_but_read(calls, allowed=allowed),
             **by_value("duplicate", seen.twice, "returned {} more than once", allowed=allowed),
             **by_value("phantom", list(seen.strange.values()), "returned {}, which nobody was adding", allowed=allowed),
         },
         reason="" if stable else "no element was ever known to stay",
         facts={"attempted": len(seen.elements), "stable": stable, "never read": len(unread)},
     )
+
+
+def refused_but_read(calls: Calls, *, allowed: bool) -> dict[str, Found]:
+    """Elements that ok reads show although each of their adds failed for certain, with the first read of each."""
+    adds = calls.of("add")
+    perhaps = {freeze(one.argument) for one in adds if one.outcome is not Type.FAIL}
+    refused = {own: one for one in adds if (own := freeze(one.argument)) not in perhaps}
+    shown: dict[Hashable, tuple[Any, Call]] = {}
+    for read in ok_calls(calls.of("read")) if refused else ():
+        for value in elements(read):
+            if (own := freeze(value)) in refused:
+                shown.setdefault(own, (value, read))
+    sentence = "returned {}, whose add had failed for certain"
+    told = list(shown.values())
+    return by_value(FAILED, told, sentence, allowed=allowed, beside=lambda value, _: [refused[freeze(value)]])

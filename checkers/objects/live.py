@@ -25,10 +25,10 @@ from checkers.history.columns import Ints
 from checkers.history.rows import Columns
 from checkers.history.words import words_of
 from checkers.objects import minimise, registry
-from checkers.objects.calls import Call, Calls
+from checkers.objects.calls import Calls
 from checkers.objects.columns_fit import counter_fits, set_fits
-from checkers.objects.counting import by_value, ok_calls
-from checkers.objects.finding import Answer, Found
+from checkers.objects.finding import Answer
+from checkers.objects.full_set import FAILED
 from checkers.objects.linearization_answer import NAME
 from checkers.objects.live_calls import Facts, calls_of, judged_of, numbers_found
 from checkers.objects.live_examples import anomalies_of
@@ -38,7 +38,6 @@ from checkers.objects.rules import Budget, Rules
 RULES: Final = Rules(nil_means="absent", strict=True, linearizable=True)
 """A client of ours knows what it was told: nothing there is an answer, and nothing that is wrong is a convention."""
 
-FAILED: Final = "G1a"
 BUDGET_S: Final = 60.0
 """For the search of one key's order."""
 
@@ -211,24 +210,6 @@ class SetCheck(ObjectCheck):
     def fitting(self, shard: QueueShard) -> int | None:
         """Where no element was added twice, lost, missed, or shown without having been added."""
         return judged_of(shard, sets.F.READ) if set_fits(shard, sets.F.READ) else None
-
-    def answer(self, calls: Calls, budget: Budget, context: Context) -> Answer:
-        """What the model says, and elements that were refused for certain and read: the reference does not look."""
-        answer = super().answer(calls, budget, context)
-        return msgspec.structs.replace(answer, found=answer.found | refused_but_read(calls))
-
-
-def refused_but_read(calls: Calls) -> dict[str, Found]:
-    """Elements that ok reads show although each of their adds failed for certain, with the first read of each."""
-    adds = calls.of("add")
-    perhaps = {one.argument for one in adds if one.outcome is not Type.FAIL}
-    refused = {one.argument: one for one in adds if one.argument not in perhaps}
-    shown: dict[int, Call] = {}
-    for read in ok_calls(calls.of("read")) if refused else ():
-        for element in sorted(refused.keys() & set(read.output)):
-            shown.setdefault(element, read)
-    sentence = "returned {}, whose add had failed for certain"
-    return by_value(FAILED, list(shown.items()), sentence, beside=lambda element, _: [refused[element]])
 
 
 class CounterCheck(ObjectCheck):

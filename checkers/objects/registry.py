@@ -64,7 +64,13 @@ MODELS: Final[Mapping[str, Model]] = {
     ),
     "set-full": Model(  # a later read may show what is gone; an element is added once
         full_set.full_set,
-        {"lost-write": UNDONE, "stale-read": Missing.ANY, "duplicate": Missing.ANY, "phantom": Missing.DELIVERIES},
+        {
+            "lost-write": UNDONE,
+            "stale-read": Missing.ANY,
+            full_set.FAILED: Missing.ANY,
+            "duplicate": Missing.ANY,
+            "phantom": Missing.DELIVERIES,
+        },
         together=True,
     ),
     "queue": Model(  # what is given counts when it was given, what is put in when that began

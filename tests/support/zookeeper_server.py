@@ -5,6 +5,7 @@ import struct
 from loopback_server import LoopbackServer
 
 from cluster.systems.zookeeper.jute import (
+    ADD_WATCH,
     CHECK,
     CREATE,
     CREATE2,
@@ -31,6 +32,7 @@ KINDS = {
     CREATE2: "make",
     PING: "ping",
     END_SESSION: "end",
+    ADD_WATCH: "watch",
 }
 NOT_SERVING = "This ZooKeeper instance is not currently serving requests\n"
 
@@ -39,14 +41,14 @@ def packed(data):
     return struct.pack(">i", len(data)) + data
 
 
-def stat(version=0, made=1, length=0):
+def stat(version=0, made=1, length=0, written=2):
     """What a server says of a node beside its content."""
-    return struct.pack(">qqqqiiiqiiq", made, 2, 3, 4, version, 6, 7, 0, length, 0, 2)
+    return struct.pack(">qqqqiiiqiiq", made, written, 3, 4, version, 6, 7, 0, length, 0, 2)
 
 
-def node(data, version=0):
+def node(data, version=0, written=2):
     """The answer to a read of a node."""
-    return packed(data) + stat(version, length=len(data))
+    return packed(data) + stat(version, length=len(data), written=written)
 
 
 def names(*found):
@@ -75,7 +77,8 @@ class FakeServer(LoopbackServer):
     """A server.
 
     ``answer``: a function of one request, of its kind, path, data and version as far as it has them. It gives the
-    number of an error, or the body of the answer; StopIteration ends the connection, None leaves it silent.
+    number of an error, or the body of the answer; StopIteration ends the connection, None leaves it silent, and of a
+    function of the request's number what that returns is sent as it is.
     ``words``: what is said to four-letter words. ``session``: False ends connections instead of giving sessions,
     None leaves them silent, bytes are the answer; of a function of their number it is what that returns.
     ``asked``: requests as they came; ``sessions``: those that were asked for, as milliseconds, number and password.
@@ -128,7 +131,9 @@ class FakeServer(LoopbackServer):
         if said is StopIteration:
             writer.transport.abort()
             return False
-        if said is not None:
+        if callable(said):
+            writer.write(said(number))
+        elif said is not None:
             error, body = (said, b"") if isinstance(said, int) else (0, said)
             writer.write(packed(struct.pack(">iqi", number, 99, error) + body))
         return True
@@ -183,7 +188,7 @@ def parsed(kind, body):
         return (kind,)
     path, rest = _taken(body)
     path = path.decode()
-    if kind in ("delete", "check"):
+    if kind in ("delete", "check", "watch"):
         return kind, path, struct.unpack(">i", rest)[0]
     if kind == "set":
         data, rest = _taken(rest)

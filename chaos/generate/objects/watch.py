@@ -1,4 +1,7 @@
-"""Made-up histories of watches: entries are changed, and each watch goes on where the last one ended."""
+"""Made-up histories of watches: entries are changed, and each watch goes on where the last one ended.
+
+A follow beside them is told the last change of a cycle, and reads its entry behind that.
+"""
 
 from typing import Final
 
@@ -9,7 +12,7 @@ from chaos.generate.objects.generator import History, ObjectGenerator
 from chaos.generate.objects.plan import Plan
 from chaos.generate.objects.rows import Lists, Rows, Slot, list_column
 from chaos.generate.outcomes import Ints, Mask
-from chaos.models.coordination.watch import DELETED, WATCH, F
+from chaos.models.coordination.watch import DELETED, NOT_TOLD, READ, WATCH, F
 
 PHANTOM: Final = "watch-phantom"
 SKIPPED: Final = "watch-skipped"
@@ -26,10 +29,11 @@ CYCLE: Final = (
     Slot(F.WRITE, 0),
     Slot(F.SUBSCRIBE, 2),
     Slot(F.SUBSCRIBE, 3),
+    Slot(F.FOLLOW, 4),
 )
 WRITES: Final = 5
-ALL, TAIL = 5, 6
-"""The watch of a cycle's changes, and one that begins with its last write."""
+ALL, TAIL, FOLLOW = 5, 6, 7
+"""The watch of a cycle's changes, and a watch and a follow that begin with its last write."""
 OF_CHANGE: Final = np.array([0, 1, 1, 2, 3, 4])
 """The write of each change of a cycle."""
 ENTRY: Final = np.array([0, 1, 2, 0, 3, 1])
@@ -45,7 +49,10 @@ CHANGES: Final = len(OF_CHANGE)
 SPARE: Final = CHANGES
 """The place of an event that only an anomaly shows, ahead of the last change's."""
 PLACES: Final = np.array([0, 1, 2, 3, 4, SPARE, LAST])
-"""Places of events of the whole watch, each by its change; then come two of the other watch: in doubt, and the last."""
+"""Places of events of the whole watch, each by its change; then come two of the other watch: in doubt, and the last.
+
+Then come the last event again and a read, of the follow.
+"""
 TOLD_LAST: Final = len(PLACES) - 1
 
 
@@ -70,13 +77,13 @@ class Spaces(History):
         value = (rows.cycle * CHANGES + np.arange(CHANGES)) * plan.keys + self.key
         value[:, DELETION] = DELETED
         self._changes = value
-        rows.tell(0, 1, 2, 3, 4, ALL, TAIL)
+        rows.tell(0, 1, 2, 3, 4, ALL, TAIL, FOLLOW)
         effects, at = (np.zeros(rows.shape, dtype=np.int64) for _ in range(2))
         told = rows.answer[:, :WRITES] == 1
         effects[:, :WRITES] = np.where(told, np.array([1, 3, 1, 1, 1]), 0)
         at[:, :WRITES] = np.where(told, revision, 0)
         at[:, ALL] = np.concatenate(([self._since], revision[:-1, -1] + 1))
-        at[:, TAIL] = revision[:, -1]
+        at[:, [TAIL, FOLLOW]] = revision[:, -1:]
         rows.values = {"effects": effects, "revision": at}
         self._since = int(revision[-1, -1]) + 1
         events = np.zeros((count, CHANGES, len(COLUMNS)), dtype=np.int64)
@@ -85,7 +92,9 @@ class Spaces(History):
         self._name_previous(events, done)
         spare = np.zeros((count, 1, len(COLUMNS)), dtype=np.int64)
         every = np.concatenate((events, spare), axis=1)
-        self._told = every[:, [*PLACES, IN_DOUBT, LAST]]
+        self._told = every[:, [*PLACES, IN_DOUBT, LAST, LAST, LAST]]
+        self._told[:, -2:, [PREVIOUS_REVISION, PREVIOUS_VALUE]] = NOT_TOLD, DELETED
+        self._told[:, -1, BATCH], self._told[:, -1, PREVIOUS_REVISION] = READ, revision[:, -1]
         self._kept = np.ones(self._told.shape[:2], dtype=np.bool_)
         self._kept[:, IN_DOUBT] = done
         self._kept[:, [TOLD_LAST - 1, TOLD_LAST + 1]] = False
@@ -143,7 +152,7 @@ class Spaces(History):
             changes = {"change_entry": none, "change_value": none}
         else:
             events = self._told
-            shown = Lists(np.array([*[ALL] * len(PLACES), TAIL, TAIL]), self._kept)
+            shown = Lists(np.array([*[ALL] * len(PLACES), TAIL, TAIL, FOLLOW, FOLLOW]), self._kept)
             counts = np.tile(np.bincount(OF_CHANGE, minlength=rows.shape[1]), rows.shape[0])
             changes = {
                 "change_entry": list_column(counts, np.tile(ENTRY, rows.shape[0])),

@@ -12,7 +12,7 @@ from chaos.core.variable_lengths import offsets
 from chaos.models.objects.answers import TOLD
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from chaos.core.model import Column, Ints, Slots
     from chaos.core.op import Word
@@ -31,30 +31,29 @@ class WatchTables(ModelTables):
             ("change_value", _LIST),  # write: to what; -1 deletes
             ("effects", pa.int64()),  # write: bit i: the i-th change did something; else 0
             ("revision", pa.int64()),  # write: at which it took place where ``answer`` is 1; watch: from which on
-            ("batch", _LIST),  # watch: of each event in which message it came
+            ("batch", _LIST),  # watch: of each event in which message it came; -1: it is a read of the session
             ("event_revision", _LIST),
             ("event_entry", _LIST),  # -1: no client of the run has an entry of that name
-            ("event_value", _LIST),  # -1 of an entry that was deleted
-            (
-                "previous_revision",
-                _LIST,
-            ),  # when the entry was changed before; 0: it was not there; -1: the system never says
+            ("event_value", _LIST),  # -1 of an entry that was deleted; -2: nobody read it
+            # When the entry was changed before; 0: it was not there; -1: the system never says. Of a read the last
+            # revision that the server had applied.
+            ("previous_revision", _LIST),
             ("previous_value", _LIST),  # to what; -1: it was not there
             ("answer", pa.int8()),  # 1 it was told a revision or events, -1 it was told nothing
         ]
     )
 
-    def __init__(self, *, subscribe: Word) -> None:
-        self._subscribe = subscribe
+    def __init__(self, *, subscribe: Word, writes: Collection[Word]) -> None:
+        self._subscribe, self._writes = subscribe, [*writes]
 
     def unpack(self, slots: Slots) -> dict[str, Column]:
         """The columns of ``operations``."""
-        answer, writes = slots.second.astype(np.int8), slots.f != self._subscribe
-        told = writes & (answer == TOLD)
+        answer = slots.second.astype(np.int8)
+        told = answer == TOLD
         return {
             **_columns(slots.argument_values, len(slots.f), _CHANGE),
-            "effects": np.where(told, slots.third, 0),
-            "revision": np.where(writes, np.where(told, slots.first, 0), slots.asked_first),
+            "effects": np.where(told & np.isin(slots.f, self._writes), slots.third, 0),
+            "revision": np.where(slots.f == self._subscribe, slots.asked_first, np.where(told, slots.first, 0)),
             **_columns(slots.result_values, len(slots.f), _EVENT),
             "answer": answer,
         }

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from chaos.core.client import Definite, Indefinite, Received
 from chaos.core.op import Invocation, Word
-from chaos.models.coordination import lease, lock, semaphore, unique_ids
+from chaos.models.coordination import lease, lock, semaphore, unique_ids, watch
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.objects.answers import Found
@@ -32,9 +32,13 @@ from cluster.systems.zookeeper.semaphores import Semaphores
 from cluster.systems.zookeeper.servers import Ensemble, Server
 from cluster.systems.zookeeper.settings import OBSERVER, VOTER
 from cluster.systems.zookeeper.transactions import Transactions
+from cluster.systems.zookeeper.watches import Watches
 
 _Perform = Callable[[Server, Invocation, int], Awaitable[Any]]
 """Do an operation at a server before its deadline."""
+
+_Fill = Callable[[Server, Invocation, int, Received], Awaitable[None]]
+"""Do an operation likewise, and note what came by and by."""
 
 KINDS: Final = {register.F: "registers", sets.F: "sets", counter.F: "counters", unique_ids.F: "ids"}
 
@@ -57,12 +61,15 @@ class ZooKeeperClient(RoutedClient[Server]):
             semaphore.F: Semaphores(root, count_first=view.settings["client.countFirst"] == "true").perform,
             lease.F: self._leases.perform,
         }
-        self._queues = Queues(root, self._sync)
+        self._fills: dict[type[Word], _Fill] = {
+            total_queue.F: Queues(root, self._sync).perform,
+            watch.F: Watches(root).perform,
+        }
         self._added: dict[str, int] = {}
 
     async def _perform(self, op: Invocation, node: str, deadline_ns: int, received: Received) -> None:
-        if isinstance(op.f, total_queue.F):
-            await self._queues.perform(self._links[node], op, deadline_ns, received)
+        if (fill := self._fills.get(type(op.f))) is not None:
+            await fill(self._links[node], op, deadline_ns, received)
             return
         if (other := self._others.get(type(op.f))) is not None:
             received.result = await other(self._links[node], op, deadline_ns)

@@ -22,6 +22,7 @@ PING: Final = 11
 CHECK: Final = 13
 MULTI: Final = 14
 CREATE2: Final = 15
+ADD_WATCH: Final = 106
 ANY_VERSION: Final = -1
 SESSION_MS: Final = 60_000
 """How long a connection may be idle; a server ends it then."""
@@ -37,9 +38,14 @@ _BESIDE: Final = -2
 _MOST_BYTES: Final = 8 << 20
 _STAT: Final = struct.Struct(">qqqqiiiqiiq")
 _CREATED_FIELD: Final = 0
+_WRITTEN_FIELD: Final = 1
 _VERSION_FIELD: Final = 4
 _PING_NUMBER: Final = -2
 """Every ping has this number on the wire, and so has its answer."""
+EVENT_NUMBER: Final = -1
+"""Every event of a watch has this number on the wire."""
+_RECURSIVE: Final = 1
+_EVENT: Final = struct.Struct(">ii")
 _PASSWORD_BYTES: Final = 16
 _EXPIRED: Final = -112
 
@@ -52,10 +58,22 @@ class Request(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The number of an error, 0 for none; the rest as it came."""
+    """The number of an error, 0 for none; the rest as it came.
+
+    ``transaction``: the last one that the server had applied; of an event the one that it is of, -1 where a server
+    does not say (before 3.9).
+    """
 
     error: int
     body: bytes
+    transaction: int = 0
+
+
+class Event(NamedTuple):
+    """What a watch was told: the kind of change (``CREATED``, ``DELETED``, ``CHANGED``), and the node's path."""
+
+    kind: int
+    path: str
 
 
 class Session(NamedTuple):
@@ -103,6 +121,11 @@ def _text(text: str) -> bytes:
 
 
 _OPEN_ACL: Final = _INT.pack(1) + _INT.pack(31) + _text("world") + _text("anyone")
+CREATED: Final = 1
+DELETED: Final = 2
+CHANGED: Final = 3
+"""Kinds of changes. A recursive watch is told of no other."""
+_CONNECTED: Final = 3
 PERSISTENT: Final = 0
 EPHEMERAL: Final = 1
 SEQUENTIAL: Final = 2
@@ -135,9 +158,14 @@ def create(path: str, data: bytes = b"", mode: int = PERSISTENT) -> Request:
     return Request(CREATE, _text(path) + _buffer(data) + _OPEN_ACL + _INT.pack(mode))
 
 
-def create_and_tell(path: str, mode: int) -> Request:
+def create_and_tell(path: str, mode: int = PERSISTENT, data: bytes = b"") -> Request:
     """Make a node; the answer says under which path, and by which transaction."""
-    return Request(CREATE2, create(path, mode=mode).body)
+    return Request(CREATE2, create(path, data, mode).body)
+
+
+def add_watch(path: str) -> Request:
+    """Be told from now on of every change of a node and of all below it, until the connection ends."""
+    return Request(ADD_WATCH, _text(path) + _INT.pack(_RECURSIVE))
 
 
 def delete(path: str) -> Request:
@@ -195,10 +223,36 @@ def error_of_multi(body: bytes) -> int:
 
 def last_version(body: bytes) -> int:
     """How often a node was written that the last part of a multi wrote, which was done. Raises Malformed."""
+    return _of_last_part(body, _VERSION_FIELD)
+
+
+def transaction_of_multi(body: bytes) -> int:
+    """The transaction of a multi whose last part wrote a node, and which was done. Raises Malformed."""
+    return _of_last_part(body, _WRITTEN_FIELD)
+
+
+def _of_last_part(body: bytes, field: int) -> int:
     at = len(body) - _PART.size - _STAT.size
     if at < _PART.size:
         raise Malformed("a multi that wrote nothing")
-    return int(_STAT.unpack_from(body, at)[_VERSION_FIELD])
+    return int(_STAT.unpack_from(body, at)[field])
+
+
+def transaction_of(body: bytes) -> int:
+    """The transaction by which a node was written; ``body`` is the answer to that. Raises Malformed."""
+    if len(body) < _STAT.size:
+        raise Malformed("a node without its state")
+    return int(_STAT.unpack_from(body)[_WRITTEN_FIELD])
+
+
+def event_of(body: bytes) -> Event:
+    """What a watch was told. Raises Malformed, also for what is no change of a node."""
+    if len(body) < _EVENT.size:
+        raise Malformed("an event that is cut off")
+    kind, state = _EVENT.unpack_from(body)
+    if kind not in (CREATED, DELETED, CHANGED) or state != _CONNECTED:
+        raise Malformed(f"an event of kind {kind} in state {state}")
+    return Event(kind, _taken(body, _EVENT.size)[0].decode(errors="replace"))
 
 
 def made_of(body: bytes) -> Made:
@@ -294,10 +348,10 @@ class Jute:
         """The answer to a request other than that for a session, with its number."""
         if len(frame) < _HEAD.size:
             raise Malformed("an answer without a head")
-        number, _, error = _HEAD.unpack_from(frame)
+        number, transaction, error = _HEAD.unpack_from(frame)
         if number == _PING_NUMBER and self._ping is not None:
             number = self._ping
-        return number, Answer(error, frame[_HEAD.size :])
+        return number, Answer(error, frame[_HEAD.size :], transaction)
 
     def _begun(self, frame: bytes) -> tuple[int, Answer]:
         """The answer to the request for a session. A server that knows none such says so by a length of 0."""

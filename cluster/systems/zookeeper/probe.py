@@ -28,6 +28,7 @@ from cluster.systems.zookeeper.semaphores import PERMITS
 from cluster.systems.zookeeper.servers import Ensemble, Server, answers_to, state_of
 from cluster.systems.zookeeper.settings import GROUP, NOT_TOLD, promises
 from cluster.systems.zookeeper.transactions import KINDS as TRANSACTIONS
+from cluster.systems.zookeeper.watches import SPACES
 
 _TIMEOUT_S: Final = 5.0
 _READY_TIMEOUT_S: Final = 1.0
@@ -145,7 +146,8 @@ class ZooKeeperProbe(Probe):
 def levels(view: ClusterView) -> tuple[list[str], list[str], list[str]]:
     """The nodes that a run makes before its load, those of each depth together, the highest first. Pure."""
     root = f"/{view.mark}"
-    kinds = [f"{root}/{kind}" for kind in (*KINDS.values(), *TRANSACTIONS, ACCOUNTS, *LOCKS, PERMITS, LEASES, QUEUES)]
+    names = (*KINDS.values(), *TRANSACTIONS, ACCOUNTS, *LOCKS, PERMITS, LEASES, QUEUES, SPACES)
+    kinds = [f"{root}/{kind}" for kind in names]
     return [root], [f"{root}/{BARRIER}", *kinds], [f"{kind}/{key}" for kind in kinds for key in range(view.keys)]
 
 

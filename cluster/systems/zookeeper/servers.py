@@ -35,11 +35,11 @@ _AT_ONCE: Final = 500
 
 
 class Server(Link[Request, Answer]):
-    """The way to a server."""
+    """The way to a server. ``place``: its address and port."""
 
     def __init__(self, host: str, port: int = CLIENT_PORT) -> None:
         super().__init__(host, port, Jute)
-        self._place = host, port
+        self.place = host, port
 
     async def call(self, request: Request, deadline_ns: int, *, write: bool = False) -> Answer:
         """One request, one answer. ``write``: it changes something.
@@ -99,7 +99,7 @@ class Server(Link[Request, Answer]):
             Definite: there is no answer.
         """
         with connecting(deadline_ns):
-            reader, writer = await asyncio.open_connection(*self._place)
+            reader, writer = await asyncio.open_connection(*self.place)
         try:
             with until(deadline_ns):
                 writer.write(word.encode())

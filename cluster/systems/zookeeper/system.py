@@ -7,7 +7,7 @@ from typing import Final
 from chaos.core.client import Client
 from chaos.core.op import Word
 from chaos.core.runinfo import NodeInfo, Promises, Subject
-from chaos.models.coordination import lease, lock, semaphore, unique_ids
+from chaos.models.coordination import lease, lock, semaphore, unique_ids, watch
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.queues import total_queue
@@ -24,6 +24,7 @@ from cluster.systems.zookeeper.servers import CLIENT_PORT, NO_SESSION, numbers
 from cluster.systems.zookeeper.settings import GROUP, LINES, OBSERVER, SWITCHES, VOTER
 from cluster.systems.zookeeper.trials import TRIALS
 from cluster.trial import Trial
+from cluster.versions import release_of
 
 _WORDS: Final[Mapping[str, type[Word]]] = MappingProxyType(
     {
@@ -39,6 +40,10 @@ _WORDS: Final[Mapping[str, type[Word]]] = MappingProxyType(
         bank.MODEL: bank.F,
     }
 )
+_WATCHING: Final[frozenset[Word]] = frozenset({watch.F.PUT, watch.F.FOLLOW})
+"""No watch begins at a revision, and the changes of a multi come in one message each."""
+FIRST_TO_NAME_TRANSACTIONS: Final = (3, 9)
+"""The first release whose events say by which transaction a node was changed."""
 _JVM: Final = (
     "-Xmx128m",
     "-XX:+UseSerialGC",
@@ -163,7 +168,11 @@ class ZooKeeper(OfJars):
         return ZooKeeperClient(view, number, clients, seed)
 
     def operations(self, model: str, settings: Mapping[str, str]) -> frozenset[Word]:  # noqa: ARG002 - under all
-        """All words of every model that clients know."""
+        """All words of every model that clients know; of watches none before the release that names transactions."""
+        if model == watch.MODEL:
+            return (
+                _WATCHING if release_of(self.version, programs.VERSION) >= FIRST_TO_NAME_TRANSACTIONS else frozenset()
+            )
         return frozenset(_WORDS.get(model, ()))
 
     def pinned(self, settings: Mapping[str, str], clients: int) -> Sequence[bool]:

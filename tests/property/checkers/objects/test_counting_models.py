@@ -219,7 +219,7 @@ CASES = {
 }
 
 
-UNDEFINED = {"set-full": ("phantom", "duplicate")}
+UNDEFINED = {"set-full": ("phantom", "duplicate", "G1a")}
 """What the definitions here leave out."""
 
 

@@ -3,13 +3,14 @@
 import pytest
 from final_steps import performed
 
+from chaos.core.errors import UsageError
 from chaos.core.op import Completion, Type
 from chaos.core.runinfo import Promises
-from chaos.models.coordination.watch import DELETED, Event, Events, F, Written
+from chaos.models.coordination.watch import DELETED, Event, Events, F, Followed, FromNow, Written
 from chaos.testing import FakeSystem, run
-from chaos.workload.base import Arrival, LoadSpec, mix_of
+from chaos.workload.base import Arrival, LoadSpec, check_suited, mix_of
 from chaos.workload.final import FinalSpec, Part
-from chaos.workload.watch import AHEAD, AHEAD_EVERY, ENTRIES, WatchLoad, WatchWorkload
+from chaos.workload.watch import AHEAD, AHEAD_EVERY, ENTRIES, LISTEN_MS, WatchLoad, WatchWorkload
 
 SPEC = LoadSpec(keys=3, clients=2, seed=1, body_bytes=8, op_timeout_s=1.0, operations=frozenset(F))
 OK, FAIL = Type.OK, Type.FAIL
@@ -76,6 +77,33 @@ def test_systems_are_asked_for_the_writes_that_they_know():
         F.SUBSCRIBE: mix[F.SUBSCRIBE],
     }
     assert mix_of(WatchWorkload(), frozenset({F.WRITE, F.SUBSCRIBE}))[F.WRITE] == mix[F.WRITE]
+
+
+FOLLOWING = frozenset({F.PUT, F.FOLLOW})
+
+
+def test_where_no_watch_begins_at_a_revision_clients_follow_from_now_on():
+    load = WatchLoad(SPEC, mix_of(WatchWorkload(), FOLLOWING))
+    first = load.invocation(Arrival(0, F.FOLLOW, 1, 2), 7, 100)
+    assert first.argument == FromNow(listen_ms=LISTEN_MS)
+    assert load.invocation(Arrival(0, F.FOLLOW, 1, 2), 7, 100) is None, "it follows"
+    load.learn(first, Completion(type=FAIL, result=Followed(told(5).events, since=4)))
+    assert load.invocation(Arrival(0, F.FOLLOW, 1, 2), 7, 100).argument == first.argument
+
+
+def test_what_nobody_followed_is_not_asked_for_at_the_end():
+    spec = FinalSpec(keys=2, op_timeout_s=1.0, operations=FOLLOWING, promises=Promises())
+    assert WatchWorkload().final(spec) == ()
+
+
+@pytest.mark.parametrize("operations", [FOLLOWING, frozenset({F.WRITE, F.SUBSCRIBE})])
+def test_one_of_the_two_ways_to_watch_is_enough(operations):
+    check_suited(WatchWorkload(), "x", operations, idempotent_sends=False)
+
+
+def test_a_system_without_watches_is_refused():
+    with pytest.raises(UsageError, match="clients of x make no subscribe or follow; take another workload"):
+        check_suited(WatchWorkload(), "x", frozenset({F.PUT}), idempotent_sends=False)
 
 
 def last_watches():

@@ -123,6 +123,12 @@ OBJECTS = [
     ),
     ("set-full", "duplicate", [*ADDS, op("read", None, (60, 61), [1, 2, 3, 4, 5, 5])], {"strict": True}),
     ("set-full", "phantom", [*ADDS, op("read", None, (60, 61), [1, 2, 3, 4, 5, 9])], {"strict": True}),
+    (
+        "set-full",
+        "G1a",
+        [*ADDS, op("add", 6, (56, 57), type_="fail"), op("read", None, (60, 61), [1, 2, 3, 4, 5, 6])],
+        {"strict": True},
+    ),
     ("queue", "nonlinearizable", [*PUTS, op("dequeue", None, (60, 61), 9)], {"linearizable": True}),
     ("queue", "phantom", [*PUTS, op("dequeue", None, (60, 61), 9)], {}),
     ("queue", "duplicate", [*PUTS, op("dequeue", None, (60, 61), 3), op("dequeue", None, (62, 63), 3)], {}),

@@ -124,6 +124,32 @@ def test_watches(tmp_path):
     ]
 
 
+def test_follows(tmp_path):
+    now = watch.FromNow(listen_ms=1000)
+    put = watch.Event(batch=0, revision=LARGEST, entry=1, value=watch.UNREAD, previous_revision=watch.NOT_TOLD)
+    read = watch.session_read(entry=1, revision=8, value=9, applied=LARGEST)
+    written(
+        tmp_path,
+        watch.WATCH,
+        (watch.F.FOLLOW, now, watch.Followed([put, read], batches=1, since=7)),
+        (watch.F.FOLLOW, now, watch.Followed(since=LARGEST)),
+        (watch.F.FOLLOW, now, watch.Followed([put], batches=1)),
+        (watch.F.FOLLOW, now, None),
+    )
+    columns, lines = rows(tmp_path, watch.WATCH)
+    none = ([],) * 6
+    assert columns == [
+        ([], [], 0, 7, [0, -1], [LARGEST, 8], [1, 1], [-2, 9], [-1, LARGEST], [-1, -1], 1),
+        ([], [], 0, LARGEST, *none, 1),
+        *[([], [], 0, 0, *none, -1)] * 3,
+    ]
+    assert lines == [
+        f"follow k3 from 7 -> {LARGEST} 1=?",
+        f"follow k3 from {LARGEST} -> nothing",
+        *["follow k3"] * 3,
+    ]
+
+
 def test_locks(tmp_path):
     token = lock.Token(token=LARGEST)
     written(

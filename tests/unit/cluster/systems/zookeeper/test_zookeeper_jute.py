@@ -26,6 +26,7 @@ def begun():
         (jute.SESSION, "0000002d 00000000 0000000000000000 0000ea60 0000000000000000 00000010" + "00" * 16 + "00"),
         (jute.get_data("/a"), "0000000f 00000005 00000004 00000002 2f61 00"),
         (jute.get_children("/a"), "0000000f 00000005 00000008 00000002 2f61 00"),
+        (jute.add_watch("/a"), "00000012 00000005 0000006a 00000002 2f61 00000001"),
         (jute.sync("/a"), "0000000e 00000005 00000009 00000002 2f61"),
         (jute.delete("/a"), "00000012 00000005 00000002 00000002 2f61 ffffffff"),
         (jute.set_data("/a", b"7"), "00000017 00000005 00000005 00000002 2f61 00000001 37 ffffffff"),
@@ -38,7 +39,7 @@ def begun():
             ),
         ),
     ],
-    ids=["session", "get", "children", "sync", "delete", "set", "set-version", "create"],
+    ids=["session", "get", "children", "watch", "sync", "delete", "set", "set-version", "create"],
 )
 def test_a_request_on_the_wire(request_, sent):
     expected = bytes.fromhex(sent)
@@ -53,6 +54,33 @@ def test_the_answer_to_a_read_of_a_node():
     )
     assert jute.node_of(bytes.fromhex(raw)) == Node(b"7", 5)
     assert jute.node_of(struct.pack(">i", -1) + node(b"", 2)[4:]) == Node(b"", 2), "no buffer at all is empty too"
+
+
+def test_an_event_of_a_watch():
+    """As 3.9.5 sends it: under the number -1, with the transaction where answers have the last one applied."""
+    raw = bytes.fromhex("0000001f ffffffff 0000000200000007 00000000 00000003 00000003 00000003 2f612f")
+    (heard,) = begun().feed(packed(raw[4:]))
+    assert heard == (jute.EVENT_NUMBER, Answer(0, raw[20:], 0x200000007))
+    assert jute.event_of(raw[20:]) == jute.Event(jute.CHANGED, "/a/")
+
+
+@pytest.mark.parametrize(
+    "body", ["0000", "00000004 00000003 00000000", "00000003 00000000 00000000", "00000003 00000003"]
+)
+def test_what_is_no_event_of_a_recursive_watch_is_malformed(body):
+    with pytest.raises(Malformed):
+        jute.event_of(bytes.fromhex(body))
+
+
+def test_by_which_transaction_a_node_was_written():
+    assert jute.transaction_of(stat(written=9)) == 9
+    assert (
+        jute.transaction_of_multi(done(jute.DELETE)[:9] + struct.pack(">i?i", 5, False, 0) + stat(written=9) + done())
+        == 9
+    )
+    for read in (jute.transaction_of, jute.transaction_of_multi):
+        with pytest.raises(Malformed):
+            read(done())
 
 
 def test_the_answer_to_a_read_of_children():
@@ -84,7 +112,7 @@ def test_answers_come_in_any_pieces():
     codec = begun()
     two = packed(struct.pack(">iqi", 5, 99, 0) + b"x") + packed(struct.pack(">iqi", 6, 99, -101))
     found = [answer for one in two for answer in codec.feed(bytes([one]))]
-    assert found == [(5, Answer(0, b"x")), (6, Answer(-101, b""))]
+    assert found == [(5, Answer(0, b"x", 99)), (6, Answer(-101, b"", 99))]
 
 
 @pytest.mark.parametrize(
@@ -127,7 +155,7 @@ def test_a_ping_has_a_number_of_its_own_on_the_wire():
     assert codec.encode(5, jute.ping()) == bytes.fromhex("00000008 fffffffe 0000000b")
     assert codec.encode(6, jute.end_session()) == bytes.fromhex("00000008 00000006 fffffff5")
     answers = packed(struct.pack(">iqi", 6, 99, 0)) + packed(struct.pack(">iqi", -2, 99, 0))
-    assert codec.feed(answers) == [(6, Answer(0, b"")), (5, Answer(0, b""))]
+    assert codec.feed(answers) == [(6, Answer(0, b"", 99)), (5, Answer(0, b"", 99))]
 
 
 def test_a_node_is_made_and_its_transaction_told():

@@ -122,6 +122,8 @@ def test_models_and_their_words():
     assert {word.word for word in system.operations("counter", {})} == {"add", "read"}
     assert {word.word for word in system.operations("lock", {})} == {"acquire", "guarded", "unlock"}
     assert {word.word for word in system.operations("lease", {})} == {"grant", "renew", "revoke", "read"}
+    assert {word.word for word in system.operations("watch", {})} == {"put", "follow"}
+    assert system.at("3.8.4").operations("watch", {}) == frozenset(), "its events do not name transactions"
     assert refusals_of(system) == ("no session",)
     assert list(system.pinned({"client.routing": "mixed"}, 8)) == [False] * 5 + [True] * 3
 
