@@ -145,12 +145,15 @@ class ObjectCheck(OfEachKey):
     def examine(self, shard: QueueShard, context: Context) -> ObjectAnswers:
         """Look at one key."""
         calls = self.calls(shard, context)
-        answer = self.answer(calls, Budget(BUDGET_S), context)
+        return self.told(shard, context, self.answer(calls, Budget(BUDGET_S), context), len(calls))
+
+    def told(self, shard: QueueShard, context: Context, answer: Answer, operations: int) -> ObjectAnswers:
+        """What there is to tell of one key of so many operations."""
         told = Told(anomalies=anomalies_of(shard, context, answer), reason=answer.reason)
         answers = ((shard.key, told),) if answer.found or answer.reason else ()
         unread = () if self.is_read_at_last(shard, context) else (shard.key,)
         acked = _acked(shard, context)
-        return ObjectAnswers(answers=answers, keys=1, operations=len(calls), acked=acked, unread=unread)
+        return ObjectAnswers(answers=answers, keys=1, operations=operations, acked=acked, unread=unread)
 
     def calls(self, shard: QueueShard, context: Context) -> Calls:
         """The operations of one key as the model sees them."""

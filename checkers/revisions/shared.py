@@ -1,0 +1,355 @@
+"""A key space in a store that others change too: whether its answers fit one sequence of changes (semantics.md, 67).
+
+Revisions between those that are known may be anybody's. So what is known for certain is put in order, key by key: the
+changes that were acknowledged, and those that an answer shows. A change of unknown outcome that nobody saw is called
+for only where an answer needs it: a key is gone that was there, or one was deleted that was not. Which of these changes
+explains which of such places is a matching, so every step takes polynomial time.
+
+That two changes need a revision where there is room for one alone is not looked at, nor that one transaction would have
+to be at two revisions.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+from chaos.formats.etcd_robustness import Did
+from chaos.formats.etcd_words import DELETE, PUT, Content, Part, RangeOptions, Request, TxnRequest, or_empty
+from checkers.revisions.matching import unmatched
+from checkers.revisions.pinned import Pinned, changes_of, held_in, may_make
+from checkers.revisions.search import Wrong
+from checkers.revisions.space import branch, keys_of
+from checkers.revisions.timeline import Seen, Stretch, Timeline
+
+_READ: Final = "kv-wrong-read"
+_ANSWER: Final = "kv-wrong-answer"
+_STALE: Final = "kv-stale-read"
+_SKIPPED: Final = "kv-revision-skipped"
+
+
+class Need(NamedTuple):
+    """A change that nobody saw, and that an answer calls for: of which kind, of which key.
+
+    ``windows``: behind one revision, up to another; one of them suffices. ``seen``, ``said``, ``related``: whose answer
+    is wrong otherwise, what is said of it, and which revisions have to do with it.
+    """
+
+    kind: str
+    key: str
+    windows: tuple[tuple[int, int], ...]
+    seen: Seen
+    said: str
+    related: tuple[int, ...]
+
+
+class Shared:
+    """The changes and answers of one space.
+
+    Args:
+        pinned: the operations.
+    """
+
+    def __init__(self, pinned: Pinned) -> None:
+        self._pinned = pinned
+        self._wrong: dict[int, Wrong] = {}
+        self._nobody: list[Wrong] = []
+        self._options = self._makers()
+        forced = self._forced()
+        self._made_known = {did.number for did in forced.values()}
+        changes = self._changes(forced)
+        self._taken = sorted({revision for own in changes.values() for revision in own})
+        told = (one.key for did in (*pinned.with_revision, *pinned.loose) for one in held_in(did))
+        asked = (key for did in pinned.report.operations for key in _named(did.request))
+        keys = sorted({*changes, *told, *asked})
+        self._lines = {key: Timeline(changes.get(key, {})) for key in keys}
+        self._keys_in: dict[RangeOptions, tuple[str, ...]] = {}
+
+    def run(self) -> list[Wrong]:
+        """All that does not fit."""
+        for did in self._pinned.with_revision:
+            self._look(did)
+        absent = [one for did in self._pinned.loose for one in self._look_loosely(did)]
+        self._match(absent)
+        return [*self._nobody, *(self._wrong[number] for number in sorted(self._wrong))]
+
+    # What is known for certain.
+
+    def _makers(self) -> dict[int, list[Did]]:
+        """By revision that an answer shows and no acknowledged change has: who may have made it."""
+        pinned, out = self._pinned, {}
+        shown = _latest_known(pinned)
+        for revision, fact in sorted(pinned.facts.items()):
+            out[revision] = [
+                did
+                for did in pinned.open
+                if pinned.reached(did.call) < revision
+                and may_make(did.request, fact)
+                and _may_hold(did.request, revision, shown)
+            ]
+        return out
+
+    def _forced(self) -> dict[int, Did]:
+        """By revision its only possible maker; those that are left over as nobody's are noted."""
+        left = {revision: {did.number: did for did in own} for revision, own in self._options.items()}
+        places = {revision: tuple(own) for revision, own in left.items()}
+        for revision in unmatched(places):
+            self._nobody.append(self._skipped(revision))
+            del left[revision]
+        forced: dict[int, Did] = {}
+        single = [revision for revision, own in left.items() if len(own) == 1]
+        while single:
+            revision = single.pop()
+            if len(left[revision]) != 1 or revision in forced:
+                continue
+            (number,) = left[revision]
+            forced[revision] = left[revision][number]
+            for other, own in left.items():
+                if other != revision and own.pop(number, None) is not None and len(own) == 1:
+                    single.append(other)
+        self._options = {revision: list(own.values()) for revision, own in left.items() if revision not in forced}
+        return forced
+
+    def _skipped(self, revision: int) -> Wrong:
+        fact = self._pinned.facts[revision]
+        shown = ", ".join(f"{key}={value}" for key, value in fact.items())
+        said = f"revision {revision} ({shown}) was shown, and no operation can have made it"
+        who = (did for did in (*self._pinned.with_revision, *self._pinned.loose))
+        shower = next((did for did in who if any(one.revision == revision for one in held_in(did))), None)
+        return Wrong(_SKIPPED, said, shower, revision)
+
+    def _changes(self, forced: Mapping[int, Did]) -> dict[str, dict[int, Content | None]]:
+        """By key and revision what it holds since."""
+        out: dict[str, dict[int, Content | None]] = {}
+        pinned = self._pinned
+        for revision, fact in pinned.facts.items():
+            for key, value in fact.items():
+                out.setdefault(key, {})[revision] = value
+        for revision, did in forced.items():
+            for part in did.request.txn.parts if did.request.txn is not None else ():
+                key, value = _effect(part)
+                out.setdefault(key, {})[revision] = value
+        for did in (*(again for again, _ in pinned.twice), *pinned.writes.values()):
+            for part, deleted in _done(did):
+                if part.kind == PUT or deleted:
+                    key, value = _effect(part)
+                    out.setdefault(key, {})[did.response.revision] = value
+        return out
+
+    # What answers say.
+
+    def _look(self, did: Did) -> None:
+        """Note what an answer at a revision says of keys."""
+        revision, request, txn = did.response.revision, did.request, did.request.txn
+        if request.range is not None:
+            self._read(did, request.range, revision, _READ)
+        if txn is None or did.response.txn is None:
+            return
+        if did.response.txn.failure:
+            self._refused(did, txn, revision)
+        else:
+            self._changed(did, txn, revision - 1 if changes_of(did) else revision)
+
+    def _refused(self, did: Did, txn: TxnRequest, revision: int) -> None:
+        """Note what a transaction says whose comparisons did not hold."""
+        for part in branch(txn, failure=True):
+            self._read(did, part.range, revision, _ANSWER)
+        held = {one.key: one.revision for one in held_in(did)}
+        if all(held.get(one.key, 0) == one.revision for one in or_empty(txn.conditions)):
+            self._is_wrong(did, _ANSWER, "it was refused, and what it says is there is what it expected")
+
+    def _changed(self, did: Did, txn: TxnRequest, before: int) -> None:
+        """Note what a change says of the revision before it."""
+        for one in or_empty(txn.conditions):
+            if one.revision:
+                self._exact(did, _ANSWER, one.key, before, one.revision, None)
+            else:
+                self._absent(Seen(did, before, _ANSWER), one.key)
+        for part, deleted in _done(did):
+            if part.kind == DELETE and deleted > 0:
+                self._lines[part.delete.key].at(before).present = Seen(did, before, _ANSWER)
+            elif part.kind == DELETE and not deleted:
+                self._absent(Seen(did, before, _ANSWER), part.delete.key)
+
+    def _read(self, did: Did, asked: RangeOptions, revision: int, kind: str) -> None:
+        held = {one.key: one for one in held_in(did)}
+        for key in self._asked(asked):
+            one = held.get(key)
+            if one is None:
+                self._absent(Seen(did, revision, kind), key)
+            else:
+                self._exact(did, kind, key, revision, one.revision, one.value)
+
+    def _asked(self, asked: RangeOptions) -> tuple[str, ...]:
+        """The keys of a read that anybody named."""
+        found = self._keys_in.get(asked)
+        if found is None:
+            found = self._keys_in[asked] = tuple(filter(asked.holds, self._lines))
+        return found
+
+    def _exact(self, did: Did, kind: str, key: str, revision: int, of: int, value: Content | None) -> None:
+        """A key that is said to be there, written last at a revision. ``value``: None: nobody says."""
+        stretch = self._lines[key].at(revision)
+        if stretch.value is not None and stretch.start == of and value in (None, stretch.value):
+            stretch.seen_until = max(stretch.seen_until, revision)
+            return
+        there = f"{key} held {_held(stretch)}" if stretch.value is not None else f"{key} was not there"
+        told = f"it returned {key} with {value} of revision {of}" if value is not None else f"it found {key} of {of}"
+        self._is_wrong(did, kind, f"{told}, and {there}", of, stretch.start)
+
+    def _absent(self, seen: Seen, key: str) -> None:
+        self._lines[key].at(seen.revision).absent.append(seen)
+
+    def _look_loosely(self, did: Did) -> list[Need]:
+        """Look at an answer that names no revision: it may be of any that was there between its call and its return."""
+        first, last = self._pinned.reached(did.call), self._pinned.not_yet(did.ret)
+        held = {one.key: one for one in held_in(did)}
+        needs = []
+        for key in self._asked(did.request.range) if did.request.range is not None else ():
+            one, line = held.get(key), self._lines[key]
+            if one is None:
+                own = list(line.between(first, last))
+                if all(stretch.value is not None for stretch in own):
+                    said = f"it did not return {key}, which held {_held(own[0])}"
+                    windows = tuple((stretch.seen_until, min(stretch.end - 1, last)) for stretch in own)
+                    needs.append(Need(DELETE, key, windows, Seen(did, first, _STALE), said, (own[0].start,)))
+                continue
+            stretch = line.at(one.revision)
+            if stretch.value is not None and stretch.start == one.revision and stretch.end <= first:
+                until = f"it returned {key} with {_held(stretch)}, which ended at {stretch.end}"
+                said = f"{until}, and {first} had been answered before"
+                self._is_wrong(did, _STALE, said, stretch.end)
+            else:
+                self._exact(did, _READ, key, max(first, one.revision), one.revision, one.value)
+        return needs
+
+    def _is_wrong(self, did: Did, kind: str, said: str, *related: int) -> None:
+        self._wrong.setdefault(did.number, Wrong(kind, said, did, did.response.revision, related))
+
+    # Changes that nobody saw.
+
+    def _match(self, loose: list[Need]) -> None:
+        """Find changes of unknown outcome for whatever calls for one; what is left over is wrong."""
+        needs = [*self._needs(), *loose]
+        while needs:
+            options = {place: self._fitting(need) for place, need in enumerate(needs)}
+            alone = [place for place, own in options.items() if not own]
+            left = alone or self._left_over(options)
+            if not left:
+                return
+            for place in left:
+                need = needs[place]
+                self._is_wrong(need.seen.did, need.seen.kind, need.said, *need.related)
+            needs = [*self._needs(), *(one for one in loose if one.seen.did.number not in self._wrong)]
+
+    def _left_over(self, options: Mapping[int, list[tuple[int, str]]]) -> list[int]:
+        places: dict[tuple[str, int], list[tuple[int, str]]] = {
+            ("shown", revision): [(did.number, next(iter(self._pinned.facts[revision]))) for did in own]
+            for revision, own in self._options.items()
+        }
+        places |= {("needed", place): own for place, own in options.items()}
+        return [place for what, place in unmatched(places) if what == "needed"]
+
+    def _needs(self) -> list[Need]:
+        return [need for key, line in self._lines.items() for one in line.stretches for need in self._of(key, one)]
+
+    def _of(self, key: str, stretch: Stretch) -> Iterator[Need]:
+        """What the answers in one stretch call for."""
+        absent = sorted((one for one in stretch.absent if not self._is_excused(one)), key=lambda one: one.revision)
+        last = absent[-1].revision if absent else stretch.start
+        if stretch.value is not None and absent:
+            said = f"it did not return {key}, which held {_held(stretch)}"
+            if absent[0].kind == _ANSWER:
+                said = f"it found no {key}, which held {_held(stretch)}"
+            window = (stretch.seen_until, absent[0].revision)
+            yield Need(DELETE, key, (window,), absent[0], said, (stretch.start,))
+        there = stretch.present
+        if there is not None and (absent or stretch.value is None) and not self._is_excused(there):
+            said = f"it said that it deleted {key}, and {key} was not there"
+            yield Need(PUT, key, ((last, there.revision),), there, said, (stretch.start,))
+
+    def _is_excused(self, seen: Seen) -> bool:
+        return seen.did.number in self._wrong
+
+    def _fitting(self, need: Need) -> list[tuple[int, str]]:
+        """The changes of unknown outcome that may be what is called for, with its key."""
+        return [(did.number, need.key) for did in self._pinned.open if self._fits(did, need)]
+
+    def _fits(self, did: Did, need: Need) -> bool:
+        parts = did.request.txn.parts if did.request.txn is not None else ()
+        if did.number in self._made_known or not any(
+            part.kind == need.kind and part.first_key == need.key for part in parts
+        ):
+            return False
+        if any(one.revision for one in or_empty(did.request.txn.conditions if did.request.txn else None)):
+            return False  # it expects what was shown, and nothing is there
+        reached = self._pinned.reached(did.call)
+        beside = [part for part in parts if part.first_key != need.key]
+        return any(self._has_room(did, beside, max(low, reached), high) for low, high in need.windows)
+
+    def _has_room(self, did: Did, beside: list[Part], low: int, high: int) -> bool:
+        """Whether a change may have been behind one revision up to another, with what it changes beside."""
+        if low >= high:
+            return False
+        if any(low < revision <= high and did in own for revision, own in self._options.items()):
+            return True
+        first, last = bisect_right(self._taken, low), bisect_right(self._taken, high)
+        if not beside:
+            return last - first < high - low
+        taken = set(self._taken[first:last])
+        free = (revision for revision in range(high, low, -1) if revision not in taken)
+        return any(all(self._goes_unseen(part, revision) for part in beside) for revision in free)
+
+    def _goes_unseen(self, part: Part, revision: int) -> bool:
+        """Whether an operation of a transaction at a revision contradicts no answer."""
+        stretch = self._lines[part.first_key].at(revision)
+        if part.kind == DELETE:
+            return stretch.value is None or stretch.seen_until < revision
+        seen = max((one.revision for one in stretch.absent if not self._is_excused(one)), default=0)
+        return max(seen, stretch.seen_until) < revision
+
+
+def _latest_known(pinned: Pinned) -> dict[str, list[int]]:
+    """By key the revisions at which it is known to have been changed, in order."""
+    found: dict[str, set[int]] = {}
+    for revision, did in pinned.writes.items():
+        for part, deleted in _done(did):
+            if part.kind == PUT or deleted:
+                found.setdefault(part.first_key, set()).add(revision)
+    for revision, fact in pinned.facts.items():
+        for key in fact:
+            found.setdefault(key, set()).add(revision)
+    return {key: sorted(own) for key, own in found.items()}
+
+
+def _may_hold(request: Request, revision: int, known: Mapping[str, list[int]]) -> bool:
+    """Whether the comparisons of a request for a revision may have held just before another."""
+    for one in or_empty(request.txn.conditions if request.txn is not None else None):
+        own = known.get(one.key, [])
+        place = bisect_left(own, revision)
+        if one.revision and (not place or own[place - 1] != one.revision):
+            return False
+    return True
+
+
+def _done(did: Did) -> Iterator[tuple[Part, int]]:
+    """The operations of an acknowledged change, each with how many keys it deleted; below 0: nobody says."""
+    txn, answer = did.request.txn, did.response.txn
+    if txn is not None and answer is not None and not answer.failure:
+        for part, result in zip(or_empty(txn.success), or_empty(answer.results), strict=True):
+            yield part, result.deleted
+
+
+def _effect(part: Part) -> tuple[str, Content | None]:
+    """The key that an operation changes, and what it holds then."""
+    return (part.put.key, part.put.value) if part.kind == PUT else (part.delete.key, None)
+
+
+def _named(request: Request) -> Iterator[str]:
+    """The keys that a request names."""
+    yield from keys_of(request)
+    if request.range is not None and not request.range.end:
+        yield request.range.start
+
+
+def _held(stretch: Stretch) -> str:
+    return f"{stretch.value} of revision {stretch.start}"
