@@ -16,11 +16,13 @@ from typing import Final, NamedTuple
 from chaos.formats.etcd_robustness import Did
 from chaos.formats.etcd_words import DELETE, PUT, Content, Part, RangeOptions, Request, TxnRequest, or_empty
 from checkers.revisions.matching import unmatched
-from checkers.revisions.pinned import Pinned, changes_of, held_in, may_make
+from checkers.revisions.pinned import Fact, Pinned, changes_of, held_in, may_make
 from checkers.revisions.search import Wrong
 from checkers.revisions.space import branch, keys_of
 from checkers.revisions.timeline import Seen, Stretch, Timeline
 
+UNKNOWN: Final = Content("?")
+"""What a key holds of which only the revision is known."""
 _READ: Final = "kv-wrong-read"
 _ANSWER: Final = "kv-wrong-answer"
 _STALE: Final = "kv-stale-read"
@@ -30,16 +32,26 @@ _SKIPPED: Final = "kv-revision-skipped"
 class Need(NamedTuple):
     """A change that nobody saw, and that an answer calls for: of which kind, of which key.
 
-    ``windows``: behind one revision, up to another; one of them suffices. ``seen``, ``said``, ``related``: whose answer
-    is wrong otherwise, what is said of it, and which revisions have to do with it.
+    ``low``, ``high``: behind one revision, up to another. ``seen``, ``said``: whose answer is wrong otherwise, and what
+    is said of it. ``start``: since when the key was as that answer has it no more.
     """
 
     kind: str
     key: str
-    windows: tuple[tuple[int, int], ...]
+    low: int
+    high: int
     seen: Seen
     said: str
-    related: tuple[int, ...]
+    start: int
+
+
+class Somewhere(NamedTuple):
+    """A key that an answer without a revision did not find; in one of these stretches it must have been deleted."""
+
+    key: str
+    seen: Seen
+    said: str
+    stretches: list[Stretch]
 
 
 class Shared:
@@ -53,6 +65,7 @@ class Shared:
         self._pinned = pinned
         self._wrong: dict[int, Wrong] = {}
         self._nobody: list[Wrong] = []
+        self._facts = _with_expected(pinned)
         self._options = self._makers()
         forced = self._forced()
         self._made_known = {did.number for did in forced.values()}
@@ -68,25 +81,40 @@ class Shared:
         """All that does not fit."""
         for did in self._pinned.with_revision:
             self._look(did)
-        absent = [one for did in self._pinned.loose for one in self._look_loosely(did)]
-        self._match(absent)
+        several = [need for did in self._pinned.loose for need in self._look_loosely(did)]
+        self._match()
+        for need in several:
+            if not self._is_explained(need):
+                self._is_wrong(need.seen.did, need.seen.kind, need.said, need.stretches[0].start)
         return [*self._nobody, *(self._wrong[number] for number in sorted(self._wrong))]
 
     # What is known for certain.
 
     def _makers(self) -> dict[int, list[Did]]:
         """By revision that an answer shows and no acknowledged change has: who may have made it."""
-        pinned, out = self._pinned, {}
-        shown = _latest_known(pinned)
-        for revision, fact in sorted(pinned.facts.items()):
-            out[revision] = [
+        pinned, known = self._pinned, self._known()
+        return {
+            revision: [
                 did
                 for did in pinned.open
                 if pinned.reached(did.call) < revision
-                and may_make(did.request, fact)
-                and _may_hold(did.request, revision, shown)
+                and _may_make(did.request, fact)
+                and _may_hold(did.request, revision, known)
             ]
-        return out
+            for revision, fact in sorted(self._facts.items())
+        }
+
+    def _known(self) -> dict[str, list[int]]:
+        """By key the revisions at which it is known to have been changed, in order."""
+        found: dict[str, set[int]] = {}
+        for revision, did in self._pinned.writes.items():
+            for part, deleted in _done(did):
+                if part.kind == PUT or deleted:
+                    found.setdefault(part.first_key, set()).add(revision)
+        for revision, fact in self._facts.items():
+            for key in fact:
+                found.setdefault(key, set()).add(revision)
+        return {key: sorted(own) for key, own in found.items()}
 
     def _forced(self) -> dict[int, Did]:
         """By revision its only possible maker; those that are left over as nobody's are noted."""
@@ -110,7 +138,7 @@ class Shared:
         return forced
 
     def _skipped(self, revision: int) -> Wrong:
-        fact = self._pinned.facts[revision]
+        fact = self._facts[revision]
         shown = ", ".join(f"{key}={value}" for key, value in fact.items())
         said = f"revision {revision} ({shown}) was shown, and no operation can have made it"
         who = (did for did in (*self._pinned.with_revision, *self._pinned.loose))
@@ -121,7 +149,7 @@ class Shared:
         """By key and revision what it holds since."""
         out: dict[str, dict[int, Content | None]] = {}
         pinned = self._pinned
-        for revision, fact in pinned.facts.items():
+        for revision, fact in self._facts.items():
             for key, value in fact.items():
                 out.setdefault(key, {})[revision] = value
         for revision, did in forced.items():
@@ -199,19 +227,21 @@ class Shared:
     def _absent(self, seen: Seen, key: str) -> None:
         self._lines[key].at(seen.revision).absent.append(seen)
 
-    def _look_loosely(self, did: Did) -> list[Need]:
+    def _look_loosely(self, did: Did) -> list[Somewhere]:
         """Look at an answer that names no revision: it may be of any that was there between its call and its return."""
         first, last = self._pinned.reached(did.call), self._pinned.not_yet(did.ret)
         held = {one.key: one for one in held_in(did)}
-        needs = []
+        several = []
         for key in self._asked(did.request.range) if did.request.range is not None else ():
             one, line = held.get(key), self._lines[key]
             if one is None:
                 own = list(line.between(first, last))
-                if all(stretch.value is not None for stretch in own):
+                seen = Seen(did, min(own[-1].end - 1, last), _STALE, max(own[0].start, first))
+                if len(own) == 1:
+                    own[0].absent.append(seen)
+                elif all(stretch.value is not None for stretch in own):
                     said = f"it did not return {key}, which held {_held(own[0])}"
-                    windows = tuple((stretch.seen_until, min(stretch.end - 1, last)) for stretch in own)
-                    needs.append(Need(DELETE, key, windows, Seen(did, first, _STALE), said, (own[0].start,)))
+                    several.append(Somewhere(key, seen, said, own))
                 continue
             stretch = line.at(one.revision)
             if stretch.value is not None and stretch.start == one.revision and stretch.end <= first:
@@ -220,17 +250,25 @@ class Shared:
                 self._is_wrong(did, _STALE, said, stretch.end)
             else:
                 self._exact(did, _READ, key, max(first, one.revision), one.revision, one.value)
-        return needs
+        return several
 
     def _is_wrong(self, did: Did, kind: str, said: str, *related: int) -> None:
         self._wrong.setdefault(did.number, Wrong(kind, said, did, did.response.revision, related))
 
     # Changes that nobody saw.
 
-    def _match(self, loose: list[Need]) -> None:
+    def _is_explained(self, one: Somewhere) -> bool:
+        """Whether anybody may have deleted a key in one of some stretches, whatever else that explains."""
+        for stretch in one.stretches:
+            high = min(stretch.end - 1, one.seen.revision)
+            need = Need(DELETE, one.key, stretch.seen_until, high, one.seen, one.said, stretch.start)
+            if self._fitting(need):
+                return True
+        return False
+
+    def _match(self) -> None:
         """Find changes of unknown outcome for whatever calls for one; what is left over is wrong."""
-        needs = [*self._needs(), *loose]
-        while needs:
+        while needs := self._needs():
             options = {place: self._fitting(need) for place, need in enumerate(needs)}
             alone = [place for place, own in options.items() if not own]
             left = alone or self._left_over(options)
@@ -238,12 +276,11 @@ class Shared:
                 return
             for place in left:
                 need = needs[place]
-                self._is_wrong(need.seen.did, need.seen.kind, need.said, *need.related)
-            needs = [*self._needs(), *(one for one in loose if one.seen.did.number not in self._wrong)]
+                self._is_wrong(need.seen.did, need.seen.kind, need.said, need.start)
 
     def _left_over(self, options: Mapping[int, list[tuple[int, str]]]) -> list[int]:
         places: dict[tuple[str, int], list[tuple[int, str]]] = {
-            ("shown", revision): [(did.number, next(iter(self._pinned.facts[revision]))) for did in own]
+            ("shown", revision): [(did.number, next(iter(self._facts[revision]))) for did in own]
             for revision, own in self._options.items()
         }
         places |= {("needed", place): own for place, own in options.items()}
@@ -255,17 +292,16 @@ class Shared:
     def _of(self, key: str, stretch: Stretch) -> Iterator[Need]:
         """What the answers in one stretch call for."""
         absent = sorted((one for one in stretch.absent if not self._is_excused(one)), key=lambda one: one.revision)
-        last = absent[-1].revision if absent else stretch.start
+        last = max((one.revision if one.earliest is None else one.earliest for one in absent), default=stretch.start)
         if stretch.value is not None and absent:
             said = f"it did not return {key}, which held {_held(stretch)}"
             if absent[0].kind == _ANSWER:
                 said = f"it found no {key}, which held {_held(stretch)}"
-            window = (stretch.seen_until, absent[0].revision)
-            yield Need(DELETE, key, (window,), absent[0], said, (stretch.start,))
+            yield Need(DELETE, key, stretch.seen_until, absent[0].revision, absent[0], said, stretch.start)
         there = stretch.present
         if there is not None and (absent or stretch.value is None) and not self._is_excused(there):
             said = f"it said that it deleted {key}, and {key} was not there"
-            yield Need(PUT, key, ((last, there.revision),), there, said, (stretch.start,))
+            yield Need(PUT, key, last, there.revision, there, said, stretch.start)
 
     def _is_excused(self, seen: Seen) -> bool:
         return seen.did.number in self._wrong
@@ -284,7 +320,7 @@ class Shared:
             return False  # it expects what was shown, and nothing is there
         reached = self._pinned.reached(did.call)
         beside = [part for part in parts if part.first_key != need.key]
-        return any(self._has_room(did, beside, max(low, reached), high) for low, high in need.windows)
+        return self._has_room(did, beside, max(need.low, reached), need.high)
 
     def _has_room(self, did: Did, beside: list[Part], low: int, high: int) -> bool:
         """Whether a change may have been behind one revision up to another, with what it changes beside."""
@@ -308,17 +344,30 @@ class Shared:
         return max(seen, stretch.seen_until) < revision
 
 
-def _latest_known(pinned: Pinned) -> dict[str, list[int]]:
-    """By key the revisions at which it is known to have been changed, in order."""
-    found: dict[str, set[int]] = {}
-    for revision, did in pinned.writes.items():
-        for part, deleted in _done(did):
-            if part.kind == PUT or deleted:
-                found.setdefault(part.first_key, set()).add(revision)
-    for revision, fact in pinned.facts.items():
-        for key in fact:
-            found.setdefault(key, set()).add(revision)
-    return {key: sorted(own) for key, own in found.items()}
+def _with_expected(pinned: Pinned) -> dict[int, Fact]:
+    """What is shown of revisions that no acknowledged change has; also that somebody put what a comparison expected.
+
+    That is left out where nobody can have: the comparison was answered wrongly then.
+    """
+    facts = {revision: dict(fact) for revision, fact in pinned.facts.items()}
+    for did in pinned.writes.values():
+        for one in or_empty(did.request.txn.conditions if did.request.txn is not None else None):
+            if not one.revision or one.revision in pinned.writes:
+                continue
+            fact = {one.key: UNKNOWN, **facts.get(one.revision, {})}
+            makers = (maker for maker in pinned.open if _may_make(maker.request, fact))
+            if any(pinned.reached(maker.call) < one.revision for maker in makers):
+                facts[one.revision] = fact
+    return facts
+
+
+def _may_make(request: Request, fact: Fact) -> bool:
+    """Whether a request of unknown outcome may have done all that is known of a revision."""
+    unknown = {key for key, value in fact.items() if value is UNKNOWN}
+    parts = request.txn.parts if request.txn is not None else ()
+    if not unknown <= {part.put.key for part in parts if part.kind == PUT}:
+        return False
+    return may_make(request, {key: value for key, value in fact.items() if key not in unknown})
 
 
 def _may_hold(request: Request, revision: int, known: Mapping[str, list[int]]) -> bool:
@@ -326,7 +375,8 @@ def _may_hold(request: Request, revision: int, known: Mapping[str, list[int]]) -
     for one in or_empty(request.txn.conditions if request.txn is not None else None):
         own = known.get(one.key, [])
         place = bisect_left(own, revision)
-        if one.revision and (not place or own[place - 1] != one.revision):
+        latest = own[place - 1] if place else 0
+        if one.revision and (latest > one.revision or (latest < one.revision and one.revision >= revision)):
             return False
     return True
 

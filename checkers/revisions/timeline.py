@@ -11,11 +11,16 @@ from checkers.revisions.pinned import NEVER
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """That an answer says of a key at a revision that it is there, or is not. ``kind``: the anomaly if it is wrong."""
+    """That an answer says of a key at a revision that it is there, or is not.
+
+    ``kind``: the anomaly if it is wrong. ``earliest``: of an answer that names no revision, which is of one from that
+    to ``revision``; None: of any other.
+    """
 
     did: Did
     revision: int
     kind: str
+    earliest: int | None = None
 
 
 class Stretch(msgspec.Struct):
