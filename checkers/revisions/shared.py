@@ -9,24 +9,22 @@ That two changes need a revision where there is room for one alone is not looked
 to be at two revisions.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from chaos.formats.etcd_robustness import Did
 from chaos.formats.etcd_words import DELETE, PUT, Content, Part, RangeOptions, Request, TxnRequest, or_empty
+from checkers.revisions.makers import Makers, done
 from checkers.revisions.matching import unmatched
-from checkers.revisions.pinned import Fact, Pinned, changes_of, held_in, may_make
+from checkers.revisions.pinned import Pinned, changes_of, held_in
 from checkers.revisions.search import Wrong
 from checkers.revisions.space import branch, keys_of
 from checkers.revisions.timeline import Seen, Stretch, Timeline
 
-UNKNOWN: Final = Content("?")
-"""What a key holds of which only the revision is known."""
 _READ: Final = "kv-wrong-read"
 _ANSWER: Final = "kv-wrong-answer"
 _STALE: Final = "kv-stale-read"
-_SKIPPED: Final = "kv-revision-skipped"
 
 
 class Need(NamedTuple):
@@ -64,12 +62,9 @@ class Shared:
     def __init__(self, pinned: Pinned) -> None:
         self._pinned = pinned
         self._wrong: dict[int, Wrong] = {}
-        self._nobody: list[Wrong] = []
-        self._facts = _with_expected(pinned)
-        self._options = self._makers()
-        forced = self._forced()
-        self._made_known = {did.number for did in forced.values()}
-        changes = self._changes(forced)
+        self._makers = Makers(pinned)
+        self._made_known = {did.number for did in self._makers.forced.values()}
+        changes = self._changes()
         self._taken = sorted({revision for own in changes.values() for revision in own})
         told = (one.key for did in (*pinned.with_revision, *pinned.loose) for one in held_in(did))
         asked = (key for did in pinned.report.operations for key in _named(did.request))
@@ -86,78 +81,23 @@ class Shared:
         for need in several:
             if not self._is_explained(need):
                 self._is_wrong(need.seen.did, need.seen.kind, need.said, need.stretches[0].start)
-        return [*self._nobody, *(self._wrong[number] for number in sorted(self._wrong))]
+        return [*self._makers.nobody, *(self._wrong[number] for number in sorted(self._wrong))]
 
     # What is known for certain.
 
-    def _makers(self) -> dict[int, list[Did]]:
-        """By revision that an answer shows and no acknowledged change has: who may have made it."""
-        pinned, known = self._pinned, self._known()
-        return {
-            revision: [
-                did
-                for did in pinned.open
-                if pinned.reached(did.call) < revision
-                and _may_make(did.request, fact)
-                and _may_hold(did.request, revision, known)
-            ]
-            for revision, fact in sorted(self._facts.items())
-        }
-
-    def _known(self) -> dict[str, list[int]]:
-        """By key the revisions at which it is known to have been changed, in order."""
-        found: dict[str, set[int]] = {}
-        for revision, did in self._pinned.writes.items():
-            for part, deleted in _done(did):
-                if part.kind == PUT or deleted:
-                    found.setdefault(part.first_key, set()).add(revision)
-        for revision, fact in self._facts.items():
-            for key in fact:
-                found.setdefault(key, set()).add(revision)
-        return {key: sorted(own) for key, own in found.items()}
-
-    def _forced(self) -> dict[int, Did]:
-        """By revision its only possible maker; those that are left over as nobody's are noted."""
-        left = {revision: {did.number: did for did in own} for revision, own in self._options.items()}
-        places = {revision: tuple(own) for revision, own in left.items()}
-        for revision in unmatched(places):
-            self._nobody.append(self._skipped(revision))
-            del left[revision]
-        forced: dict[int, Did] = {}
-        single = [revision for revision, own in left.items() if len(own) == 1]
-        while single:
-            revision = single.pop()
-            if len(left[revision]) != 1 or revision in forced:
-                continue
-            (number,) = left[revision]
-            forced[revision] = left[revision][number]
-            for other, own in left.items():
-                if other != revision and own.pop(number, None) is not None and len(own) == 1:
-                    single.append(other)
-        self._options = {revision: list(own.values()) for revision, own in left.items() if revision not in forced}
-        return forced
-
-    def _skipped(self, revision: int) -> Wrong:
-        fact = self._facts[revision]
-        shown = ", ".join(f"{key}={value}" for key, value in fact.items())
-        said = f"revision {revision} ({shown}) was shown, and no operation can have made it"
-        who = (did for did in (*self._pinned.with_revision, *self._pinned.loose))
-        shower = next((did for did in who if any(one.revision == revision for one in held_in(did))), None)
-        return Wrong(_SKIPPED, said, shower, revision)
-
-    def _changes(self, forced: Mapping[int, Did]) -> dict[str, dict[int, Content | None]]:
+    def _changes(self) -> dict[str, dict[int, Content | None]]:
         """By key and revision what it holds since."""
         out: dict[str, dict[int, Content | None]] = {}
         pinned = self._pinned
-        for revision, fact in self._facts.items():
+        for revision, fact in self._makers.facts.items():
             for key, value in fact.items():
                 out.setdefault(key, {})[revision] = value
-        for revision, did in forced.items():
+        for revision, did in self._makers.forced.items():
             for part in did.request.txn.parts if did.request.txn is not None else ():
                 key, value = _effect(part)
                 out.setdefault(key, {})[revision] = value
         for did in (*(again for again, _ in pinned.twice), *pinned.writes.values()):
-            for part, deleted in _done(did):
+            for part, deleted in done(did):
                 if part.kind == PUT or deleted:
                     key, value = _effect(part)
                     out.setdefault(key, {})[did.response.revision] = value
@@ -192,7 +132,7 @@ class Shared:
                 self._exact(did, _ANSWER, one.key, before, one.revision, None)
             else:
                 self._absent(Seen(did, before, _ANSWER), one.key)
-        for part, deleted in _done(did):
+        for part, deleted in done(did):
             if part.kind == DELETE and deleted > 0:
                 self._lines[part.delete.key].at(before).present = Seen(did, before, _ANSWER)
             elif part.kind == DELETE and not deleted:
@@ -280,8 +220,8 @@ class Shared:
 
     def _left_over(self, options: Mapping[int, list[tuple[int, str]]]) -> list[int]:
         places: dict[tuple[str, int], list[tuple[int, str]]] = {
-            ("shown", revision): [(did.number, next(iter(self._facts[revision]))) for did in own]
-            for revision, own in self._options.items()
+            ("shown", revision): [(did.number, next(iter(self._makers.facts[revision]))) for did in own]
+            for revision, own in self._makers.options.items()
         }
         places |= {("needed", place): own for place, own in options.items()}
         return [place for what, place in unmatched(places) if what == "needed"]
@@ -292,7 +232,7 @@ class Shared:
     def _of(self, key: str, stretch: Stretch) -> Iterator[Need]:
         """What the answers in one stretch call for."""
         absent = sorted((one for one in stretch.absent if not self._is_excused(one)), key=lambda one: one.revision)
-        last = max((one.revision if one.earliest is None else one.earliest for one in absent), default=stretch.start)
+        last = max((one.first for one in absent), default=stretch.start)
         if stretch.value is not None and absent:
             said = f"it did not return {key}, which held {_held(stretch)}"
             if absent[0].kind == _ANSWER:
@@ -326,7 +266,7 @@ class Shared:
         """Whether a change may have been behind one revision up to another, with what it changes beside."""
         if low >= high:
             return False
-        if any(low < revision <= high and did in own for revision, own in self._options.items()):
+        if any(low < revision <= high and did in own for revision, own in self._makers.options.items()):
             return True
         first, last = bisect_right(self._taken, low), bisect_right(self._taken, high)
         if not beside:
@@ -340,53 +280,8 @@ class Shared:
         stretch = self._lines[part.first_key].at(revision)
         if part.kind == DELETE:
             return stretch.value is None or stretch.seen_until < revision
-        seen = max((one.revision for one in stretch.absent if not self._is_excused(one)), default=0)
+        seen = max((one.first for one in stretch.absent if not self._is_excused(one)), default=0)
         return max(seen, stretch.seen_until) < revision
-
-
-def _with_expected(pinned: Pinned) -> dict[int, Fact]:
-    """What is shown of revisions that no acknowledged change has; also that somebody put what a comparison expected.
-
-    That is left out where nobody can have: the comparison was answered wrongly then.
-    """
-    facts = {revision: dict(fact) for revision, fact in pinned.facts.items()}
-    for did in pinned.writes.values():
-        for one in or_empty(did.request.txn.conditions if did.request.txn is not None else None):
-            if not one.revision or one.revision in pinned.writes:
-                continue
-            fact = {one.key: UNKNOWN, **facts.get(one.revision, {})}
-            makers = (maker for maker in pinned.open if _may_make(maker.request, fact))
-            if any(pinned.reached(maker.call) < one.revision for maker in makers):
-                facts[one.revision] = fact
-    return facts
-
-
-def _may_make(request: Request, fact: Fact) -> bool:
-    """Whether a request of unknown outcome may have done all that is known of a revision."""
-    unknown = {key for key, value in fact.items() if value is UNKNOWN}
-    parts = request.txn.parts if request.txn is not None else ()
-    if not unknown <= {part.put.key for part in parts if part.kind == PUT}:
-        return False
-    return may_make(request, {key: value for key, value in fact.items() if key not in unknown})
-
-
-def _may_hold(request: Request, revision: int, known: Mapping[str, list[int]]) -> bool:
-    """Whether the comparisons of a request for a revision may have held just before another."""
-    for one in or_empty(request.txn.conditions if request.txn is not None else None):
-        own = known.get(one.key, [])
-        place = bisect_left(own, revision)
-        latest = own[place - 1] if place else 0
-        if one.revision and (latest > one.revision or (latest < one.revision and one.revision >= revision)):
-            return False
-    return True
-
-
-def _done(did: Did) -> Iterator[tuple[Part, int]]:
-    """The operations of an acknowledged change, each with how many keys it deleted; below 0: nobody says."""
-    txn, answer = did.request.txn, did.response.txn
-    if txn is not None and answer is not None and not answer.failure:
-        for part, result in zip(or_empty(txn.success), or_empty(answer.results), strict=True):
-            yield part, result.deleted
 
 
 def _effect(part: Part) -> tuple[str, Content | None]:

@@ -22,6 +22,11 @@ class Seen(msgspec.Struct, frozen=True):
     kind: str
     earliest: int | None = None
 
+    @property
+    def first(self) -> int:
+        """The first revision of which it may be."""
+        return self.revision if self.earliest is None else self.earliest
+
 
 class Stretch(msgspec.Struct):
     """From a change of a key to before the next one.

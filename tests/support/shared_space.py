@@ -32,7 +32,6 @@ from chaos.formats.operations import NEVER
 KEYS = ("0/0", "0/1")
 ALL = RangeRequest("0/", "00")
 State = dict[str, tuple[str, int]]
-FURTHEST = 60
 
 
 def put_part(key: str, value: str) -> Part:
@@ -163,7 +162,7 @@ def spoiled(rng: random.Random, report: EtcdReport) -> EtcdReport:
     elif txn is not None and any(one.deleted for one in txn.results or ()) and rng.random() < 0.4:
         answer = replaced(answer, txn=TxnResult(results=tuple(PartResult() for _ in txn.results or ())))
     elif answer.revision > 0:
-        answer = replaced(answer, revision=max(1, answer.revision + rng.choice((-6, -5, -1, 1, 5))))
+        answer = replaced(answer, revision=max(2, answer.revision + rng.choice((-6, -5, -1, 1, 5))))
     operations[place] = did._replace(response=answer)
     return EtcdReport(operations=operations, watches=[])
 
@@ -205,7 +204,7 @@ def fits_an_order(report: EtcdReport) -> bool:
         if changes(did) and own.setdefault(did.response.revision, did) is not did:
             return False
     opened = [did for did in report.operations if did.response.error]
-    last = max((evidence(did) for did in told), default=1)
+    last = max((evidence(did) for did in told), default=1) + len(opened)  # nobody need have been told
     ways = []
     for did in opened:
         after = max((evidence(one) for one in told if one.ret < did.call), default=1)
