@@ -30,7 +30,7 @@ from chaos.workload.final import FinalPhase, FinalSpec, Limits, Part, Steps
 from chaos.workload.final_reads_of_objects import LastReads, asked_until_ok, given_up_at
 from chaos.workload.register_groups import turn_at
 
-CHANGES_OF_GROUP: Final = 60.0
+CHANGES_OF_GROUP: Final = 20.0
 """About so many times a group is changed before it is retired."""
 AGAIN: Final = 1 / 8
 """So many puts write a value that their client has written before."""
