@@ -141,7 +141,7 @@ class KvModel(Model):
         return PackedResult(result.revision, TOLD, result.effects, values=array("q", numbers).tobytes())
 
     def line(self, row: Mapping[str, Any]) -> str:
-        """``put s4 3=17 -> revision 204``, ``range s4 0 to 3 -> 1=5 of 9 at 12``; ``?`` where no revision is told."""
+        """``put s4 3=17 -> at 204``, ``range s4 0 to 3 -> 1=5 of 9 at 12``."""
         f = F(row["f"])
         if f in CHANGES:
             columns = (row[name] for name in ("change_entry", "change_value", "expected"))
