@@ -124,7 +124,7 @@ class KvModel(Model):
         """See ``chaos.models.coordination.kv_tables``."""
         from chaos.models.coordination.kv_tables import KvTables
 
-        return KvTables()
+        return KvTables(changes=CHANGES)
 
     def pack_argument(self, f: Word, argument: Any) -> PackedArgument:
         """Of a read the first key and how many; of a change three numbers of 64 bits a key."""

@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from chaos.core.model import ModelTables
-from chaos.models.coordination.kv import CHANGES
 from chaos.models.coordination.watch_tables import columns_of
 from chaos.models.objects.answers import TOLD
 
 if TYPE_CHECKING:
     from chaos.core.model import Column, Slots
+    from chaos.core.op import Word
 
 _LIST = pa.list_(pa.int64())
 _CHANGE = ("change_entry", "change_value", "expected")
@@ -39,9 +39,12 @@ class KvTables(ModelTables):
         ]
     )
 
+    def __init__(self, *, changes: frozenset[Word]) -> None:
+        self._changes = [int(word) for word in changes]
+
     def unpack(self, slots: Slots) -> dict[str, Column]:
         """The columns of ``operations``."""
-        answer, reads = slots.second.astype(np.int8), ~np.isin(slots.f, [int(f) for f in CHANGES])
+        answer, reads = slots.second.astype(np.int8), ~np.isin(slots.f, self._changes)
         told = answer == TOLD
         return {
             **columns_of(slots.argument_values, len(slots.f), _CHANGE),
