@@ -1,6 +1,7 @@
 """Who made the revisions that answers show and no acknowledged change has: changes of unknown outcome, one each."""
 
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -19,7 +20,8 @@ class Makers:
     """What is shown of revisions, and who may have made each.
 
     ``facts``: what is shown. ``forced``: by revision the only one who can have made it. ``options``: by each other
-    revision who may have. ``nobody``: revisions that are left over.
+    revision who may have. ``nobody``: revisions that are left over. ``able``: by kind of operation and key the changes
+    of unknown outcome that have one.
 
     Args:
         pinned: the operations.
@@ -27,8 +29,12 @@ class Makers:
 
     def __init__(self, pinned: Pinned) -> None:
         self._pinned = pinned
+        self.able: dict[tuple[str, str], list[Did]] = defaultdict(list)
+        for did in pinned.open:
+            for part in did.request.txn.parts if did.request.txn is not None else ():
+                self.able[part.kind, part.first_key].append(did)
         self.nobody: list[Wrong] = []
-        self.facts = _with_expected(pinned)
+        self.facts = self._with_expected()
         self.options = self._makers()
         self.forced = self._forced()
 
@@ -38,13 +44,34 @@ class Makers:
         return {
             revision: [
                 did
-                for did in pinned.open
-                if pinned.reached(did.call) < revision
-                and _may_make(did.request, fact)
-                and self._may_hold(did, revision, known)
+                for did in self._who_may_have_made(fact)
+                if pinned.reached(did.call) < revision and self._may_hold(did, revision, known)
             ]
             for revision, fact in sorted(self.facts.items())
         }
+
+    def _who_may_have_made(self, fact: Fact) -> list[Did]:
+        """The changes of unknown outcome that may have done all that is known of a revision."""
+        key, value = next(iter(fact.items()))
+        own = self.able[DELETE if value is None else PUT, key]
+        return [did for did in own if _may_make(did.request, fact)]
+
+    def _with_expected(self) -> dict[int, Fact]:
+        """What is shown of revisions that no acknowledged change has; also that a comparison's key was put at one.
+
+        That is left out where nobody can have put it: the comparison was answered wrongly then.
+        """
+        pinned = self._pinned
+        facts = {revision: dict(fact) for revision, fact in pinned.facts.items()}
+        for did in pinned.writes.values():
+            for one in or_empty(did.request.txn.conditions if did.request.txn is not None else None):
+                if not one.revision or one.revision in pinned.writes:
+                    continue
+                fact = {one.key: UNKNOWN, **facts.get(one.revision, {})}
+                makers = self._who_may_have_made(fact)
+                if any(pinned.reached(maker.call) < one.revision for maker in makers):
+                    facts[one.revision] = fact
+        return facts
 
     def _known(self) -> dict[str, list[tuple[int, bool]]]:
         """By key the revisions at which it is known to have been changed, in order, and whether it was there then."""
@@ -68,8 +95,8 @@ class Makers:
                 if latest > one.revision or (latest < one.revision and one.revision >= revision):
                     return False
             elif there and not any(
-                other is not did and self._pinned.reached(other.call) < revision - 1 and _deletes(other, one.key)
-                for other in self._pinned.open
+                other is not did and self._pinned.reached(other.call) < revision - 1
+                for other in self.able[DELETE, one.key]
             ):
                 return False
         return True
@@ -104,23 +131,6 @@ class Makers:
         return Wrong(_SKIPPED, said, shower, revision)
 
 
-def _with_expected(pinned: Pinned) -> dict[int, Fact]:
-    """What is shown of revisions that no acknowledged change has; also that somebody put what a comparison expected.
-
-    That is left out where nobody can have: the comparison was answered wrongly then.
-    """
-    facts = {revision: dict(fact) for revision, fact in pinned.facts.items()}
-    for did in pinned.writes.values():
-        for one in or_empty(did.request.txn.conditions if did.request.txn is not None else None):
-            if not one.revision or one.revision in pinned.writes:
-                continue
-            fact = {one.key: UNKNOWN, **facts.get(one.revision, {})}
-            makers = (maker for maker in pinned.open if _may_make(maker.request, fact))
-            if any(pinned.reached(maker.call) < one.revision for maker in makers):
-                facts[one.revision] = fact
-    return facts
-
-
 def _may_make(request: Request, fact: Fact) -> bool:
     """Whether a request of unknown outcome may have done all that is known of a revision."""
     unknown = {key for key, value in fact.items() if value is UNKNOWN}
@@ -128,12 +138,6 @@ def _may_make(request: Request, fact: Fact) -> bool:
     if not unknown <= {part.put.key for part in parts if part.kind == PUT}:
         return False
     return may_make(request, {key: value for key, value in fact.items() if key not in unknown})
-
-
-def _deletes(did: Did, key: str) -> bool:
-    """Whether a change may delete a key."""
-    parts = did.request.txn.parts if did.request.txn is not None else ()
-    return any(part.kind == DELETE and part.delete.key == key for part in parts)
 
 
 def done(did: Did) -> Iterator[tuple[Part, int]]:

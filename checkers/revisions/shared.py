@@ -9,7 +9,7 @@ That two changes need a revision where there is room for one alone is not looked
 to be at two revisions.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
@@ -68,9 +68,8 @@ class Shared:
         self._taken = sorted({revision for own in changes.values() for revision in own})
         told = (one.key for did in (*pinned.with_revision, *pinned.loose) for one in held_in(did))
         asked = (key for did in pinned.report.operations for key in _named(did.request))
-        keys = sorted({*changes, *told, *asked})
-        self._lines = {key: Timeline(changes.get(key, {})) for key in keys}
-        self._keys_in: dict[RangeOptions, tuple[str, ...]] = {}
+        self._keys = sorted({*changes, *told, *asked})
+        self._lines = {key: Timeline(changes.get(key, {})) for key in self._keys}
 
     def run(self) -> list[Wrong]:
         """All that does not fit."""
@@ -147,12 +146,11 @@ class Shared:
             else:
                 self._exact(did, kind, key, revision, one.revision, one.value)
 
-    def _asked(self, asked: RangeOptions) -> tuple[str, ...]:
+    def _asked(self, asked: RangeOptions) -> list[str]:
         """The keys of a read that anybody named."""
-        found = self._keys_in.get(asked)
-        if found is None:
-            found = self._keys_in[asked] = tuple(filter(asked.holds, self._lines))
-        return found
+        first = bisect_left(self._keys, asked.start)
+        last = bisect_left(self._keys, asked.end) if asked.end else bisect_right(self._keys, asked.start)
+        return self._keys[first:last]
 
     def _exact(self, did: Did, kind: str, key: str, revision: int, of: int, value: Content | None) -> None:
         """A key that is said to be there, written last at a revision. ``value``: None: nobody says."""
@@ -248,13 +246,12 @@ class Shared:
 
     def _fitting(self, need: Need) -> list[tuple[int, str]]:
         """The changes of unknown outcome that may be what is called for, with its key."""
-        return [(did.number, need.key) for did in self._pinned.open if self._fits(did, need)]
+        able = self._makers.able[need.kind, need.key]
+        return [(did.number, need.key) for did in able if self._fits(did, need)]
 
     def _fits(self, did: Did, need: Need) -> bool:
         parts = did.request.txn.parts if did.request.txn is not None else ()
-        if did.number in self._made_known or not any(
-            part.kind == need.kind and part.first_key == need.key for part in parts
-        ):
+        if did.number in self._made_known:
             return False
         if any(one.revision for one in or_empty(did.request.txn.conditions if did.request.txn else None)):
             return False  # it expects what was shown, and nothing is there
