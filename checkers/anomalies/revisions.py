@@ -1,8 +1,7 @@
-"""The anomalies of a whole key space with revisions, the strongest first (semantics.md, 66)."""
+"""The anomalies of a whole key space with revisions, the strongest first (semantics.md, 66 and 67)."""
 
 from typing import Final
 
-from chaos.core.anomaly_kind import FILES
 from checkers.anomalies.kind_by_place import kind
 
 REVISIONS: Final = (
@@ -13,7 +12,6 @@ REVISIONS: Final = (
         "a read returns what all changes up to its revision left",
         rule="66",
         excused_by="nobody",
-        where=FILES,
     ),
     kind(
         "kv-wrong-answer",
@@ -22,7 +20,6 @@ REVISIONS: Final = (
         "a change is answered by what there was when it took place",
         rule="66",
         excused_by="nobody",
-        where=FILES,
     ),
     kind(
         "kv-revision-twice",
@@ -31,7 +28,6 @@ REVISIONS: Final = (
         "each change has a revision of its own",
         rule="66",
         excused_by="nobody",
-        where=FILES,
     ),
     kind(
         "kv-revision-skipped",
@@ -40,7 +36,6 @@ REVISIONS: Final = (
         "the revision grows by one with each change",
         rule="66",
         excused_by="nobody",
-        where=FILES,
     ),
     kind(
         "kv-stale-read",
@@ -49,7 +44,6 @@ REVISIONS: Final = (
         "a read sees at least what was answered before it was called",
         rule="66",
         excused_by="nobody",
-        where=FILES,
     ),
     kind(
         "kv-revision-reordered",
@@ -58,6 +52,5 @@ REVISIONS: Final = (
         "a change takes place above every revision that was answered before it was called",
         rule="66",
         excused_by="nobody",
-        where=FILES,
     ),
 )

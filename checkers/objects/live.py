@@ -104,15 +104,18 @@ class ObjectCheck(OfEachKey):
 
     def examine(self, shard: QueueShard, context: Context) -> ObjectAnswers:
         """Look at one key."""
-        unread = () if self.is_read_at_last(shard, context) else (shard.key,)
-        acked = _acked(shard, context)
         if (judged := self.fitting(shard)) is not None:
-            return ObjectAnswers(keys=1, operations=judged, acked=acked, unread=unread)
+            return self.told(shard, context, Answer(), judged)
         calls = self.calls(shard, context)
-        answer = self.answer(calls, Budget(BUDGET_S), context)
+        return self.told(shard, context, self.answer(calls, Budget(BUDGET_S), context), len(calls))
+
+    def told(self, shard: QueueShard, context: Context, answer: Answer, operations: int) -> ObjectAnswers:
+        """What there is to tell of one key of so many operations."""
         told = Told(anomalies=anomalies_of(shard, context, answer), reason=answer.reason)
         answers = ((shard.key, told),) if answer.found or answer.reason else ()
-        return ObjectAnswers(answers=answers, keys=1, operations=len(calls), acked=acked, unread=unread)
+        unread = () if self.is_read_at_last(shard, context) else (shard.key,)
+        acked = _acked(shard, context)
+        return ObjectAnswers(answers=answers, keys=1, operations=operations, acked=acked, unread=unread)
 
     def fitting(self, shard: QueueShard) -> int | None:  # noqa: ARG002 - for models whose columns can show it
         """How many operations there are to judge, if their columns show that nothing is wrong; else None."""

@@ -20,6 +20,8 @@ _READS: Final = ("r", "read")
 _WRITES: Final = ("w", "write")
 NOTHING: Final = freeze(None)
 """What a register holds before it is written."""
+UNREAD: Final = ("unread",)
+"""What a register holds that nobody is left to read; no value of a history, which are frozen, is equal to it."""
 
 
 class Micro(NamedTuple):
@@ -71,14 +73,21 @@ class MultiRegisterSpec:
         return frozenset(held.items())
 
     def onward(self, before: State, after: State, left: Left) -> Any:
-        """None if a value is overwritten that is still to be read, and nobody is left who would write it again."""
+        """None if a value is overwritten that is still to be read, and nobody is left who would write it again.
+
+        Values of a register that nobody is left to read are one.
+        """
         new = dict(after)
         for pair in self._left_behind(dict(before), new):
             seeker = next((i for i in self._seekers.get(pair, ()) if not left.taken(i)), -1)
             if seeker >= 0 and all(left.taken(i) for i in self._makers.get(pair, ())):
                 self.lacking = seeker
                 return None
-        return after
+        return frozenset((key, value if self._is_sought(key, value, left) else UNREAD) for key, value in after)
+
+    def _is_sought(self, key: Hashable, value: Hashable, left: Left) -> bool:
+        """Whether somebody is left who reads a value."""
+        return any(not left.taken(i) for i in self._seekers.get((key, value), ()))
 
     def _left_behind(
         self, old: Mapping[Hashable, Hashable], new: Mapping[Hashable, Hashable]
@@ -124,6 +133,16 @@ def step_of(call: Call, rules: Rules) -> Step | None:
     return Step(tuple(micros), changes=changes, invoke=call.invoke, complete=call.complete if is_ok else NEVER)
 
 
+def _sought(steps: Sequence[Step]) -> set[tuple[Hashable, Hashable]]:
+    """The values of registers that complete steps read."""
+    return {(one.key, one.value) for step in steps if step.complete != NEVER for one in step.what if not one.is_write}
+
+
+def _helps(step: Step, sought: set[tuple[Hashable, Hashable]]) -> bool:
+    """Whether an open step may explain a read; one that writes what nobody reads can only be in the way."""
+    return any((one.key, one.value) in sought for one in step.what if one.is_write)
+
+
 def check(calls: Calls, rules: Rules, budget: Budget) -> Answer:
     """Whether the operations of one group of registers are linearizable.
 
@@ -131,4 +150,6 @@ def check(calls: Calls, rules: Rules, budget: Budget) -> Answer:
         HistoryError: an operation that registers do not have.
     """
     told = [(call, step) for call in calls.all if (step := step_of(call, rules)) is not None]
+    sought = _sought([step for _, step in told])
+    told = [one for one in told if one[1].complete != NEVER or _helps(one[1], sought)]
     return linearization_answer(told, lambda steps: MultiRegisterSpec(steps, freeze(rules.init)), budget)

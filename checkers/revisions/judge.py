@@ -9,6 +9,7 @@ from checkers.objects.rules import Budget
 from checkers.revisions.compactions import wrong_compactions
 from checkers.revisions.pinned import Pinned, changes_of
 from checkers.revisions.search import Search, Wrong
+from checkers.revisions.shared import Shared
 from checkers.revisions.space import Changes
 
 KINDS: Final = (
@@ -56,10 +57,19 @@ class Verdict(NamedTuple):
         return None if self.found or self.reason or self.replay is None else self.replay.changes
 
 
-def judge_operations(report: EtcdReport, budget: Budget) -> Verdict:
-    """What is wrong with the operations of all clients."""
+def judge_operations(report: EtcdReport, budget: Budget, *, shared: bool = False) -> Verdict:
+    """What is wrong with the operations of all clients.
+
+    Args:
+        report: what they did.
+        budget: of a search.
+        shared: whether others change the store as well, so that a revision may be nobody's. Then nothing is searched.
+    """
     pinned = Pinned(report)
     found = [*_too_late(pinned), *_twice(pinned), *_ahead(pinned)]
+    if shared:
+        found += [_shown(pinned, one) for one in Shared(pinned).run()]
+        return Verdict(pinned, found, "", None)
     if not pinned.found_empty:
         return Verdict(pinned, found, NOT_EMPTY, None)
     explained = len(pinned.writes) + len(pinned.open) + len(pinned.facts)

@@ -4,7 +4,7 @@ Of an answer the revision of the whole store when the operation took place; a ch
 own. What was answered before another operation was called is not above it.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Final, NamedTuple
@@ -16,6 +16,8 @@ from checkers.revisions.space import branch
 Fact = dict[str, Content | None]
 """What became of keys at a revision, None: deleted."""
 
+NEVER: Final = 1 << 62
+"""A revision that no store reaches."""
 EMPTY: Final = 1
 """The revision of a store to which nothing was written yet."""
 
@@ -43,7 +45,8 @@ class Pinned:
 
     ``writes``: by revision the operation that changed something there, the first of them. ``twice``: others of the same
     revision. ``others``: by revision those that saw it and changed nothing. ``open``: changes of unknown outcome.
-    ``last``: the highest revision that any operation was told.
+    ``loose``: reads whose answers name revisions of keys and none of the store. ``last``: the highest revision that any
+    operation was told.
     """
 
     def __init__(self, report: EtcdReport) -> None:
@@ -53,6 +56,7 @@ class Pinned:
         self.others: dict[int, list[Did]] = {}
         self.past: dict[int, list[Did]] = {}
         self.open: list[Did] = []
+        self.loose: list[Did] = []
         self.compactions: list[Did] = []
         self._told: list[Did] = []
         for did in report.operations:
@@ -76,6 +80,8 @@ class Pinned:
                 self.past.setdefault(request.range.revision, []).append(did)
             elif request.kind != "leaseGrant":
                 self.others.setdefault(response.revision, []).append(did)
+        elif request.range is not None and response.range is not None and not response.refused:
+            self.loose.append(did)
 
     @cached_property
     def revocations(self) -> list[Did]:
@@ -93,17 +99,35 @@ class Pinned:
         return EMPTY + 1 in self.writes or any(did.response.revision == EMPTY for did in self._told)
 
     @cached_property
-    def _ends(self) -> tuple[list[int], list[Did]]:
-        """When operations returned, in order, and of each the one with the highest revision until then."""
-        ordered = sorted(self._told, key=lambda did: did.ret)
-        highest: list[Did] = []
-        for did in ordered:
-            above = not highest or did.response.revision > highest[-1].response.revision
-            highest.append(did if above else highest[-1])
-        return [did.ret for did in ordered], highest
+    def _ends(self) -> tuple[list[int], list[tuple[Did, int]]]:
+        """When operations returned, in order, and of each the one with the highest revision until then, and that."""
+        seen = [(did, did.response.revision) for did in self._told]
+        seen += [(did, max((one.revision for one in held_in(did)), default=1)) for did in self.loose]
+        seen.sort(key=lambda one: one[0].ret)
+        highest: list[tuple[Did, int]] = []
+        for did, revision in seen:
+            above = not highest or revision > highest[-1][1]
+            highest.append((did, revision) if above else highest[-1])
+        return [did.ret for did, _ in seen], highest
 
-    def before(self, at: int) -> Did | None:
-        """The operation with the highest revision of those that returned before an instant."""
+    @cached_property
+    def _begins(self) -> tuple[list[int], list[int]]:
+        """When operations were called, in order, and the lowest revision before any of those from each one on."""
+        ordered = sorted(self._told, key=lambda did: did.call)
+        lowest, least = [], NEVER
+        for did in reversed(ordered):
+            least = min(least, did.response.revision - changes_of(did))
+            lowest.append(least)
+        return [did.call for did in ordered], lowest[::-1]
+
+    def not_yet(self, at: int) -> int:
+        """The highest revision of which an instant may have been, by what was called behind it."""
+        begins, lowest = self._begins
+        place = bisect_right(begins, at)
+        return lowest[place] if place < len(lowest) else NEVER
+
+    def before(self, at: int) -> tuple[Did, int] | None:
+        """The operation with the highest revision of those that returned before an instant, and that revision."""
         ends, highest = self._ends
         place = bisect_left(ends, at)
         return highest[place - 1] if place else None
@@ -111,16 +135,16 @@ class Pinned:
     def reached(self, at: int) -> int:
         """The highest revision that was told before an instant, 1 if none was."""
         one = self.before(at)
-        return one.response.revision if one is not None else 1
+        return one[1] if one is not None else 1
 
     def slow(self) -> list[Slow]:
         """The operations that were told a revision which real time forbids."""
         found = []
         for did in self._told:
-            earlier = self.before(did.call)
-            if earlier is None:
+            before = self.before(did.call)
+            if before is None:
                 continue
-            reached = earlier.response.revision
+            earlier, reached = before
             if did.response.revision < reached or (did.response.revision == reached and changes_of(did)):
                 found.append(Slow(did, earlier, reached))
         return found
@@ -134,7 +158,7 @@ class Pinned:
     def facts(self) -> dict[int, Fact]:
         """What reads and watches show of the revisions of which no client was told that it changed anything."""
         found: dict[int, Fact] = {}
-        for did in self._told:
+        for did in (*self._told, *self.loose):
             for one in shown_by(did):
                 if one[0] not in self.writes:
                     found.setdefault(one[0], {})[one[1]] = one[2]

@@ -51,15 +51,15 @@ class WatchTables(ModelTables):
         answer = slots.second.astype(np.int8)
         told = answer == TOLD
         return {
-            **_columns(slots.argument_values, len(slots.f), _CHANGE),
+            **columns_of(slots.argument_values, len(slots.f), _CHANGE),
             "effects": np.where(told & np.isin(slots.f, self._writes), slots.third, 0),
             "revision": np.where(slots.f == self._subscribe, slots.asked_first, np.where(told, slots.first, 0)),
-            **_columns(slots.result_values, len(slots.f), _EVENT),
+            **columns_of(slots.result_values, len(slots.f), _EVENT),
             "answer": answer,
         }
 
 
-def _columns(values: Sequence[bytes | None] | None, size: int, names: Sequence[str]) -> dict[str, Column]:
+def columns_of(values: Sequence[bytes | None] | None, size: int, names: Sequence[str]) -> dict[str, Column]:
     """Rows of numbers that operations stored, as a list a name."""
     every = [one or b"" for one in values or [None] * size]
     counts: Ints = np.array([len(one) // (8 * len(names)) for one in every], dtype=np.int64)

@@ -14,7 +14,7 @@ import msgspec
 
 from chaos.core.client import Definite, Indefinite, Received
 from chaos.core.op import Invocation, Word
-from chaos.models.coordination import lease, lock, semaphore, unique_ids, watch
+from chaos.models.coordination import kv, lease, lock, semaphore, unique_ids, watch
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.objects.answers import Found
@@ -29,6 +29,7 @@ from cluster.systems.etcd.leases import Leases
 from cluster.systems.etcd.locks import Locks
 from cluster.systems.etcd.members import Members
 from cluster.systems.etcd.semaphores import Semaphores
+from cluster.systems.etcd.spaces import Spaces
 from cluster.systems.etcd.transactions import Transactions
 from cluster.systems.etcd.watches import Watches
 
@@ -37,6 +38,9 @@ NUMBERS: Final = 50
 
 _Perform = Callable[[Gateway, Invocation, int], Awaitable[Any]]
 """Do an operation at a member before its deadline."""
+
+_PerformAndTell = Callable[[Gateway, Invocation, int, Received], Awaitable[None]]
+"""The same, and note what is told although it is not done, or before it is."""
 
 _KINDS: Final = {register.F: "registers", sets.F: "sets", counter.F: "counters", unique_ids.F: "ids"}
 
@@ -78,12 +82,15 @@ class EtcdClient(RoutedClient[Gateway]):
             semaphore.F: Semaphores(view.mark, count_first=view.settings["client.countFirst"] == "true").perform,
             lease.F: Leases(view.mark, self._run).perform,
         }
-        self._watches = Watches(view.mark)
+        self._told: dict[type[Word], _PerformAndTell] = {
+            watch.F: Watches(view.mark).perform,
+            kv.F: Spaces(view.mark, serializable=self._serializable).perform,
+        }
         self._added: dict[str, list[int]] = {}
 
     async def _perform(self, op: Invocation, node: str, deadline_ns: int, received: Received) -> None:
-        if isinstance(op.f, watch.F):
-            await self._watches.perform(self._links[node], op, deadline_ns, received)
+        if (telling := self._told.get(type(op.f))) is not None:
+            await telling(self._links[node], op, deadline_ns, received)
             return
         if (other := self._others.get(type(op.f))) is not None:
             received.result = await other(self._links[node], op, deadline_ns)

@@ -9,7 +9,7 @@ from chaos.core.client import Client
 from chaos.core.errors import UsageError
 from chaos.core.op import Word
 from chaos.core.runinfo import NodeInfo, Promises, Subject
-from chaos.models.coordination import lease, lock, semaphore, unique_ids, watch
+from chaos.models.coordination import kv, lease, lock, semaphore, unique_ids, watch
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.transactions import bank
@@ -41,6 +41,7 @@ _WORDS: Final[Mapping[str, Iterable[Word]]] = {
     semaphore.MODEL: semaphore.F,
     lease.MODEL: lease.F,
     watch.MODEL: (watch.F.WRITE, watch.F.SUBSCRIBE),
+    kv.MODEL: kv.F,
 }
 _LETTERS: Final = MappingProxyType({MEMBER: "n", LEARNER: "l"})
 

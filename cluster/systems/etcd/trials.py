@@ -13,6 +13,7 @@ TRIALS: Final = (
     Trial(name="semaphore", workload="semaphore"),
     Trial(name="lease", workload="lease"),
     Trial(name="watch", workload="watch"),
+    Trial(name="kv", workload="kv"),
     Trial(name="list-append", workload="list-append", main=True),
     Trial(name="rw-register", workload="rw-register"),
     Trial(name="bank", workload="bank"),

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from chaos.core.client import Definite, Received
 from chaos.core.op import Invocation, Word
-from chaos.models.coordination import lease, lock, semaphore, unique_ids, watch
+from chaos.models.coordination import kv, lease, lock, semaphore, unique_ids, watch
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.objects.answers import Found
@@ -26,6 +26,7 @@ from cluster.systems.nats.locks import Locks
 from cluster.systems.nats.reads import last_words
 from cluster.systems.nats.semaphores import Semaphores
 from cluster.systems.nats.servers import Servers
+from cluster.systems.nats.spaces import Spaces
 from cluster.systems.nats.watches import Watches
 
 _Perform = Callable[[JetStream, Invocation, int], Awaitable[Any]]
@@ -52,6 +53,7 @@ class NatsClient(RoutedClient[JetStream]):
             lock.F: Locks(keys, streams.guarded(view.mark), fencing=fencing).perform,
             lease.F: Leases(keys).perform,
             semaphore.F: Semaphores(keys).perform,
+            kv.F: Spaces(view.mark, view.settings).perform,
         }
 
     async def _perform(self, op: Invocation, node: str, deadline_ns: int, received: Received) -> None:

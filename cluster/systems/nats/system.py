@@ -8,7 +8,7 @@ from typing import Final
 from chaos.core.client import Client
 from chaos.core.op import Word
 from chaos.core.runinfo import NodeInfo, Promises, Subject
-from chaos.models.coordination import lease, lock, semaphore, unique_ids, watch
+from chaos.models.coordination import kv, lease, lock, semaphore, unique_ids, watch
 from chaos.models.log.words import MODEL, F
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
@@ -17,7 +17,7 @@ from cluster.host import NodeSpec
 from cluster.needs import Need
 from cluster.system import ClusterView, Launch, Probe, RoleKind
 from cluster.systems._shared import debian, gomodules, routing
-from cluster.systems.nats import buckets, programs, streams
+from cluster.systems.nats import buckets, programs, spaces, streams
 from cluster.systems.nats import launch as launch_of
 from cluster.systems.nats import settings as settings_of
 from cluster.systems.nats.launch import ROLE
@@ -34,6 +34,7 @@ _WORDS: Final[Mapping[str, Mapping[str, Iterable[Word]]]] = MappingProxyType(
             sets.MODEL: sets.F,
             counter.MODEL: counter.F,
             unique_ids.MODEL: unique_ids.F,
+            kv.MODEL: spaces.WORDS,
         },
         streams.EXPIRING: {lock.MODEL: lock.F, lease.MODEL: lease.F, semaphore.MODEL: semaphore.F},
         streams.HISTORY: {watch.MODEL: (watch.F.PUT, watch.F.SUBSCRIBE)},

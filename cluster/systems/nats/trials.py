@@ -13,5 +13,6 @@ TRIALS: Final = (
     Trial(name="semaphore", workload="semaphore", settings={"cluster.replicas": "1"}),
     Trial(name="lease", workload="lease"),
     Trial(name="watch", workload="watch", settings={"cluster.replicas": "1"}),
+    Trial(name="kv", workload="kv", settings={"cluster.replicas": "1"}),
     Trial(name="queue", workload="total-queue", main=True),
 )

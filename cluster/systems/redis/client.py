@@ -14,7 +14,7 @@ import msgspec
 from chaos.core.client import Definite, Indefinite, Received
 from chaos.core.clock import now_ns
 from chaos.core.op import Invocation, Word
-from chaos.models.coordination import lease, lock, semaphore, unique_ids
+from chaos.models.coordination import kv, lease, lock, semaphore, unique_ids
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.objects.answers import Found
@@ -24,7 +24,7 @@ from chaos.models.transactions import words as transactions
 from cluster.system import ClusterView
 from cluster.systems._shared.accounts import TOO_LITTLE
 from cluster.systems._shared.client import RoutedClient
-from cluster.systems.redis import accounts, locks, queues, semaphores
+from cluster.systems.redis import accounts, locks, queues, semaphores, spaces
 from cluster.systems.redis.launch import SERVER
 from cluster.systems.redis.leases import Leases, looked_at
 from cluster.systems.redis.resp import Reply
@@ -43,6 +43,7 @@ _KINDS: Final = {
     lease.F: "leases",
     total_queue.F: "queues",
     bank.F: "accounts",
+    kv.F: "kv",
 }
 _LISTS_OR_NOT: Final = {True: "lists", False: "cells"}
 _READS: Final = (register.F.READ, sets.F.READ, counter.F.READ, bank.F.READ)
@@ -75,6 +76,7 @@ class RedisClient(RoutedClient[Server]):
             semaphore.F: self._hold,
             lease.F: self._lease,
             total_queue.F: self._queue,
+            kv.F: self._space,
         }
         self._replica_reads = view.settings["client.replicaReads"] == "on"
 
@@ -133,6 +135,20 @@ class RedisClient(RoutedClient[Server]):
         replies, short = await self._asked(node, commands_of(op, key, beside), deadline_ns, read=read)
         try:
             received.result = reads_of(op, replies[-1])
+        except ValueError as error:
+            raise (Definite if read else Indefinite)(f"malformed answer: {error}") from None
+        if short is not None:
+            raise short
+
+    async def _space(self, op: Invocation, node: str, deadline_ns: int, received: Received) -> None:
+        """Read or change keys of a space, all at once."""
+        key, read = spaces.hash_of(op, self._key(op)), op.f not in kv.CHANGES
+        commands = spaces.commands_of(op, key)
+        if read and not self._replica_reads:
+            commands = strong(commands[0], f"{key}/confirmed", confirmed=bool(self._wait))
+        replies, short = await self._asked(node, commands, deadline_ns, read=read)
+        try:
+            received.result = spaces.answer_of(op, _inner(replies) if read else replies[-1])
         except ValueError as error:
             raise (Definite if read else Indefinite)(f"malformed answer: {error}") from None
         if short is not None:

@@ -1,6 +1,6 @@
 """Redis as the harness knows it: the plugin behind ``--system redis``."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -8,7 +8,7 @@ from typing import Final
 from chaos.core.client import Client
 from chaos.core.op import Word
 from chaos.core.runinfo import NodeInfo, Promises, Subject
-from chaos.models.coordination import lease, lock, semaphore, unique_ids
+from chaos.models.coordination import kv, lease, lock, semaphore, unique_ids
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.queues import total_queue
@@ -21,11 +21,12 @@ from cluster.systems._shared import debian, routing
 from cluster.systems.redis import launch as launch_of
 from cluster.systems.redis import probe as probe_of
 from cluster.systems.redis import settings as settings_of
+from cluster.systems.redis import spaces
 from cluster.systems.redis.launch import SERVER, WATCHER
 from cluster.systems.redis.trials import TRIALS
 from cluster.trial import Trial
 
-_WORDS: Final[Mapping[str, type[Word]]] = MappingProxyType(
+_WORDS: Final[Mapping[str, Iterable[Word]]] = MappingProxyType(
     {
         register.MODEL: register.F,
         sets.MODEL: sets.F,
@@ -37,6 +38,7 @@ _WORDS: Final[Mapping[str, type[Word]]] = MappingProxyType(
         total_queue.MODEL: total_queue.F,
         transactions.MODEL: transactions.F,
         bank.MODEL: bank.F,
+        kv.MODEL: spaces.WORDS,
     }
 )
 PACKAGE: Final = debian.Package(

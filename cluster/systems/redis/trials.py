@@ -17,6 +17,7 @@ TRIALS: Final = (
     Trial(name="bank", workload="bank", settings=_TWO_REPLICAS),
     Trial(name="lock", workload="lock", settings=_TWO_REPLICAS),
     Trial(name="semaphore", workload="semaphore", settings=_TWO_REPLICAS),
+    Trial(name="kv", workload="kv", settings=_TWO_REPLICAS),
     Trial(name="lease", workload="lease", settings=_TWO_REPLICAS),
     Trial(name="list", workload="total-queue", settings=_TWO_REPLICAS),
     Trial(name="stream", workload="total-queue", settings={**_TWO_REPLICAS, "client.queue": "stream"}),

@@ -13,6 +13,7 @@ TRIALS: Final = (
     Trial(name="semaphore", workload="semaphore"),
     Trial(name="queue", workload="total-queue"),
     Trial(name="lease", workload="lease", settings={"client.renew": "attach"}),
+    Trial(name="watch", workload="watch"),
     Trial(name="list-append", workload="list-append"),
     Trial(name="rw-register", workload="rw-register"),
     Trial(name="bank", workload="bank"),

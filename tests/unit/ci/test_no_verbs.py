@@ -11,8 +11,8 @@ from chaos.models.registry import model_named
 
 ROOMS = ("chaos/core", "chaos/worker", "chaos/run")
 WORDS = {word.word for name in plugins.names("models") for word in model_named(name).words}
-ORDINARY = {"read", "write", "send", "add", "put", "pop", "extend", "poll", "ack", "replica"}
-"""Words of files, pipes, lists, queues, routes, answers and nodes too: as part of a name they say nothing of models."""
+ORDINARY = {"read", "write", "send", "add", "put", "get", "range", "pop", "extend", "poll", "ack", "replica"}
+"""Words of files, pipes, lists, queues, routes, answers and nodes too: parts of names that say nothing of models."""
 
 KNOWN = {
     "drain_deadline_s": "an option of the command line, named for the phase that it bounds",

@@ -23,7 +23,7 @@ from chaos.workload.watch import MOST_CHANGES
 CLIENTS = 4
 SECONDS = 20
 BUILT_IN = sorted(name for name in names("workloads"))
-REPEATING = {"register", "counter", "bank", "unique-ids", "lock", "semaphore", "long-fork"}
+REPEATING = {"register", "counter", "bank", "unique-ids", "lock", "semaphore", "long-fork", "kv"}
 """Workloads whose arguments may be the same again, or say nothing of their client."""
 
 

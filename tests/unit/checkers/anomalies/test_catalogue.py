@@ -84,6 +84,7 @@ def test_every_anomaly_of_a_run_has_a_history_that_shows_it():
             ),
             "tests/unit/checkers/coordination/test_watch.py",
         ),
+        **dict.fromkeys(OF_REVISIONS, "tests/unit/checkers/revisions/test_spaces_of_runs.py"),
         **dict.fromkeys(
             ("nonlinearizable", "stale-read", "out-of-bounds"), "tests/unit/checkers/objects/test_live_objects.py"
         ),

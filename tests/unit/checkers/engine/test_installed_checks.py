@@ -24,6 +24,7 @@ OF_OTHERS = (
     "bank",
     "counter",
     "distinct-ids",
+    "kv",
     "lease",
     "lock",
     "long-fork",

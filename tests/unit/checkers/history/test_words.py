@@ -15,6 +15,7 @@ from checkers.history.words import _of_model
         ("unique-ids", {"generate"}, ["generate"]),
         ("lease", {"grant", "renew", "revoke"}, ["grant", "read"]),
         ("watch", {"write", "put"}, ["write", "put"]),
+        ("kv", {"put", "delete", "compare-put", "txn"}, ["put", "delete", "txn", "get", "range"]),
         ("lock", {"acquire", "guarded", "unlock"}, ["guarded"]),
         ("semaphore", {"acquire", "give-back"}, []),
         ("total-queue", {"enqueue"}, ["enqueue", "dequeue"]),

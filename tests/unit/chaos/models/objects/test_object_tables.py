@@ -7,7 +7,7 @@ from chaos.core.history import operation_schema, read_stream, table_schemas
 from chaos.core.manifest import stream_suffixes
 from chaos.core.op import Completion, Invocation, Type
 from chaos.core.recorder import FRAME, OP_SIZE, Recorder
-from chaos.models.coordination import lease, lock, semaphore, unique_ids, watch
+from chaos.models.coordination import kv, lease, lock, semaphore, unique_ids, watch
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.objects.answers import Found
@@ -84,6 +84,45 @@ def test_leases(tmp_path):
             f"grant k3 {LARGEST} for 4000 ms",
         ],
     )
+
+
+def test_key_spaces(tmp_path):
+    move = kv.Changes(changes=(kv.Change(1, LARGEST), kv.Change(2)))
+    compared = kv.Changes(changes=(kv.Change(1, 4, LARGEST),))
+    there = [kv.Held(1, 4, LARGEST), kv.Held(3, 5)]
+    written(
+        tmp_path,
+        kv.KV,
+        (kv.F.TXN, move, kv.Answer(revision=LARGEST, effects=3)),
+        (kv.F.TXN, move, kv.Answer(effects=1)),
+        (kv.F.DELETE, kv.Changes(changes=(kv.Change(2),)), kv.Answer(revision=7, effects=kv.NOT_TOLD)),
+        (kv.F.COMPARE_PUT, compared, kv.Answer(revision=8, held=there[:1])),
+        (kv.F.RANGE, kv.keys_of_group(2), kv.Answer(revision=9, held=there)),
+        (kv.F.GET, kv.Keys(first=5), kv.Answer()),
+        (kv.F.GET, kv.Keys(first=5), None),
+    )
+    columns, lines = rows(tmp_path, kv.KV)
+    none, moved = ([], [], []), ([1, 2], [LARGEST, -1], [-1, -1])
+    assert columns == [
+        (*moved, 0, 0, LARGEST, 3, *none, 1),
+        (*moved, 0, 0, -1, 1, *none, 1),
+        ([2], [-1], [-1], 0, 0, 7, -1, *none, 1),
+        ([1], [4], [LARGEST], 0, 0, 8, 0, [1], [4], [LARGEST], 1),
+        (*none, 8, 4, 9, 0, [1, 3], [4, 5], [LARGEST, -1], 1),
+        (*none, 5, 1, -1, 0, *none, 1),
+        (*none, 5, 1, -1, 0, *none, -1),
+        (*moved, 0, 0, -1, 0, *none, -1),
+    ]
+    assert lines == [
+        f"txn s3 1={LARGEST}, 2 deleted -> at {LARGEST}",
+        f"txn s3 1={LARGEST}, 2 deleted",
+        "delete s3 2 deleted -> at 7",
+        f"compare-put s3 1=4 if it is of {LARGEST} -> 1=4 of {LARGEST} at 8",
+        f"range s3 8 to 11 -> 1=4 of {LARGEST}, 3=5 at 9",
+        "get s3 5 -> nothing",
+        "get s3 5",
+        f"txn s3 1={LARGEST}, 2 deleted",
+    ]
 
 
 def test_watches(tmp_path):
