@@ -50,7 +50,7 @@ class _Post:
         self.expected = False
         self.past: list[Stats] = []
 
-    def follow(self, sealed: Sealed) -> None:
+    def start_successor(self, sealed: Sealed) -> None:
         """Start another process where one was killed; it goes on behind what that one did."""
         spec, before = self.spec, self.spec.earlier
         clients = len(range(spec.worker, spec.clients, spec.workers))
@@ -169,7 +169,7 @@ class Workers:
             waiting.sleep(0.01)
         post.inside.close()
         sealed = seal(self._history, post.spec.stream, self._model)
-        post.follow(sealed)
+        post.start_successor(sealed)
         post.expected = False
         ready = Deadline(f"{post.inside.name} to start again", START_S)
         while post.inside.latest(Stats) is None:

@@ -13,6 +13,6 @@ from chaos.generate.plan import plan_of
 def test_where_the_time_of_a_queue_goes(tmp_path: Path, kernel: str | None) -> None:
     folder = tmp_path / "run"
     write(plan_of(ops=4_000, keys=2, seed=3, anomalies={}), folder, ("chaos", "generate"), 1)
-    profile = timed_log.where(str(folder), kernel)["profile"]
+    profile = timed_log.profile_checks(str(folder), kernel)["profile"]
     assert profile
     assert 0 < sum(share for _, share in profile) <= 1.01
