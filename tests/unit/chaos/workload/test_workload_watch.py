@@ -148,6 +148,8 @@ def step(held, op):
     revision, entries, events = held or (1, {}, [])
     if op.f is F.SUBSCRIBE:
         return held, Events([one for one in events if one.revision >= op.argument.revision], batches=1)
+    if op.f is F.FOLLOW:
+        return held, Followed(since=revision + 1)  # it ends at once
     entries, events, effects = dict(entries), list(events), 0
     for place, one in enumerate(op.argument.changes):
         if one.value == DELETED and one.entry not in entries:
