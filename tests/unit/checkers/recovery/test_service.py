@@ -14,14 +14,14 @@ def row(start, count, every_s=0.1, **facts):
     return OpLiteral(sends=Sends(start=start, count=count, every_s=every_s, **facts))
 
 
-def judged(tmp_path, *ops, faults=(), keys=1, quiet=()):
+def judged(tmp_path, *ops, faults=(), keys=1, quiet=(), recovers_within_s=0.0):
     literal = HistoryLiteral(
         name="x",
         rules=(1,),
         about="",
         ops=ops,
         faults=faults,
-        run=RunLiteral(keys=keys, quiet=quiet),
+        run=RunLiteral(keys=keys, quiet=quiet, recovers_within_s=recovers_within_s),
         expect=Expected(valid=True),
     )
     write_run_folder(literal, tmp_path / "run")
@@ -165,6 +165,22 @@ def test_an_outage_counts_what_was_ok_in_it_and_a_later_one_is_told_beside_it(tm
     assert (longest.ok, longest.seconds) == (2, pytest.approx(4.21, abs=0.05))
     (later,) = fault.later
     assert (later.f, later.key, later.ok, later.start_ns) == ("send", 0, 0, ORIGIN_NS + int(14.25 * NS))
+
+
+def test_recovery_tells_of_a_silence_after_service_was_back(tmp_path):
+    results = judged(
+        tmp_path,
+        row(0.05, 60, offset=0),
+        row(6.05, 30, first=100, outcome="fail"),
+        row(9.05, 30, first=200, offset=60),
+        faults=(FaultLiteral(inject=3.0, heal=4.0, targets=("b1",)),),
+        recovers_within_s=20,
+    )
+    (found,) = (check.found for check in results.checks if check.name == "recovery")
+    assert (
+        found
+        == "every queue took sends again within 0.1 s (later silent for up to 3.0 s: queue 0 from 6.0 s), 20 s promised"
+    )
 
 
 def test_a_history_without_sends_has_no_figures(tmp_path):
