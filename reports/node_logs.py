@@ -2,8 +2,9 @@
 
 Thin around ``lines_with_time``.
 
-A line's time is taken where it is written in a usual way: a date and time at its beginning or as a member of a JSON
-object, or seconds of the host's monotonic clock. Nothing is said of whose clock that is.
+A line's time is taken where it is written in a usual way: a date and time at its beginning (also behind the number of a
+process, and with the month by its name) or as a member of a JSON object, or seconds of the host's monotonic clock.
+Nothing is said of whose clock that is.
 """
 
 import re
@@ -22,6 +23,13 @@ LONGEST: Final = 300
 _DATED: Final = re.compile(
     r"\W?(\d{4})[-/](\d\d)[-/](\d\d)[T _-](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?\s?(Z|UTC|[+-]\d\d:?\d\d)?(?!\d)\W?\s*"
 )
+_PROCESS: Final = re.compile(r"\[\d{1,10}\] (?=\d{4}/)")
+"""What NATS writes before its date: the number of its process."""
+_DAY_FIRST: Final = re.compile(
+    r"(\d{1,10}:[A-Z]) (\d\d) (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) (\d{4}) (\d\d):(\d\d):(\d\d)\.(\d{3})\s"
+)
+"""As Redis writes: its process and role, the day first and the month by its name."""
+_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _MONOTONIC: Final = re.compile(r"(\d{1,10}\.\d{3,9})\s+")
 _STAMPS: Final = ("ts", "time", "timestamp", "@timestamp")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
@@ -80,8 +88,14 @@ def lines_with_time(lines: Iterable[str]) -> Iterator[LogLine]:
     for line in lines:
         if line.startswith("{"):
             found = _of_object(line)
-        elif match := _DATED.match(line):
-            found = _line_with_date(match, line[match.end() :])
+        elif match := _DATED.match(line, len(process[0]) if (process := _PROCESS.match(line)) else 0):
+            begin = match.end() - (line[match.end() - 1 : match.end()] == "[")  # of the level, not of the time
+            found = _line_with_date(match, line[begin:])
+        elif match := _DAY_FIRST.match(line):
+            month = _MONTHS.index(match[3]) + 1
+            again = f"{match[4]}-{month:02d}-{match[2]}T{match[5]}:{match[6]}:{match[7]}.{match[8]}"
+            dated = _DATED.match(again)
+            found = None if dated is None else _line_with_date(dated, line[match.end() :])
         elif match := _MONOTONIC.match(line):
             found = LogLine("monotonic", float(match[1]), line[match.end() :])
         else:

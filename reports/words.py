@@ -4,7 +4,7 @@ Pure.
 """
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from chaos.core.clock import NS_PER_S
@@ -57,8 +57,10 @@ def duration(value_s: float) -> str:
 
 
 def moment(value_s: float | None) -> str:
-    """A point in time relative to the start of the load: ``24.310 s``; a dash for none."""
-    return "—" if value_s is None else f"{value_s:.1f} s"
+    """A point in time relative to the start of the load: ``24.3 s``, ``0.3 s before the load``; a dash for none."""
+    if value_s is None:
+        return "—"
+    return f"{-value_s:.1f} s before the load" if value_s <= -0.05 else f"{abs(value_s):.1f} s"  # noqa: PLR2004
 
 
 def seconds_since(time_ns: int | None, origin_ns: int) -> float | None:
@@ -105,8 +107,11 @@ def rule(name: str) -> str:
     return f"docs/reference/{name}.md" if name.isalpha() else f"rule {name} of docs/semantics.md"
 
 
-def run_again(argv: Sequence[str], seed: int) -> str:
-    """The command line that makes this run, or this generated history, again: the stored one, with its seed."""
+def run_again(argv: Sequence[str], seed: int, settled: Mapping[str, str] | None = None) -> str:
+    """The command line that makes this run, or this generated history, again: the stored one, with its seed.
+
+    ``settled``: options of a run, and their values, that another option brought; those that are not named are added.
+    """
     rest = list(argv)
     command = "generate" if "generate" in rest[:3] else "run"
     rest = rest[rest.index(command) + 1 :] if command in rest[:3] else rest[1:]
@@ -119,4 +124,7 @@ def run_again(argv: Sequence[str], seed: int) -> str:
             skip = True
         elif not word.startswith("--seed="):
             kept.append(word)
+    named = {word.partition("=")[0] for word in kept}
+    brought = settled.items() if settled is not None and command == "run" else ()
+    kept += [word for option, value in brought if option not in named for word in (option, value)]
     return shlex.join(["chaos", command, *kept, "--seed", str(seed)])

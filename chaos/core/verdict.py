@@ -125,6 +125,7 @@ class Rto(msgspec.Struct, frozen=True, kw_only=True):
     ``seconds``: the longest outage; None means there was none; ``recovered`` false means it did
     not end. ``key``: the queue it was measured on, -1 over all queues. ``when``: relative to the heal.
     ``start_ns``: when the outage began (CLOCK_MONOTONIC). ``node``: who answered when it ended, empty if nobody.
+    ``ok``: how many operations in it were ok, never three in a row.
     """
 
     f: str
@@ -136,6 +137,7 @@ class Rto(msgspec.Struct, frozen=True, kw_only=True):
     lagged: bool = False
     start_ns: int | None = None
     node: str = ""
+    ok: int = 0
 
 
 class Steady(msgspec.Struct, frozen=True, kw_only=True):
@@ -212,7 +214,8 @@ class FaultResult(msgspec.Struct, frozen=True, kw_only=True):
     """One row of the fault table. Times are CLOCK_MONOTONIC ns; None: that stage was not reached.
 
     ``steady``: when throughput was as before, None where it cannot be told. ``identity``: which fault it is, None in
-    older results.
+    older results. ``later``: of each kind of operation the longest outage that began after the heal, if it is not
+    the longest of all, which ``rto`` has.
     """
 
     id: int
@@ -230,6 +233,7 @@ class FaultResult(msgspec.Struct, frozen=True, kw_only=True):
     heal_evidence: str = ""
     note: str = ""
     rto: tuple[Rto, ...] = ()
+    later: tuple[Rto, ...] = ()
     lost: int = 0
     rpo_span_s: float | None = None
     not_ok: int = 0

@@ -290,6 +290,15 @@ def examples(made: Iterable[Example]) -> tuple[Example, ...]:
     return tuple(out)
 
 
-def seconds_text(context: Context, at_ns: int) -> str:
-    """A time as ``24.0 s``."""
-    return f"{context.timeline.seconds(at_ns):.1f} s"
+def seconds_text(context: Context, at_ns: int, *, digits: int = 1) -> str:
+    """A time as ``24.0 s``; ``24.976 s`` beside the beginning or end of a fault that would read alike."""
+    at_s = context.timeline.seconds(at_ns)
+    edges_s = (context.timeline.seconds(edge_ns) for edge_ns in context.timeline.edges_ns())
+    text = f"{abs(at_s):.{max(digits, digits_beside(at_s, edges_s))}f} s"
+    return f"{text} before the load" if at_s < 0 and text.strip("0. s") else text
+
+
+def digits_beside(at_s: float, edges_s: Iterable[float]) -> int:
+    """How many digits a time needs: three if another time reads like it with one and is a millisecond away or more."""
+    alike = (f"{edge_s:.1f}" == f"{at_s:.1f}" and f"{edge_s:.3f}" != f"{at_s:.3f}" for edge_s in edges_s)
+    return 3 if any(alike) else 1

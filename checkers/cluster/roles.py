@@ -5,7 +5,7 @@ anomaly: it cannot know. Nor are the leaders of two subjects. Does not judge wha
 """
 
 from collections import defaultdict
-from typing import Literal
+from typing import Final, Literal
 
 from chaos.core.name_lists import listed_all
 from chaos.core.verdict import CheckResult, Example
@@ -70,6 +70,9 @@ def _steps_back(context: Context) -> list[Example]:
     return out
 
 
+NONE_TO_COMPARE: Final = "no claim to lead named an epoch or term, so none can contradict another"
+
+
 class RolesCheck:
     """Who claimed to lead which subject, and in which epoch."""
 
@@ -96,5 +99,5 @@ class RolesCheck:
             dual_leader=Finding(count=len(doubles), examples=examples(doubles)),
             epoch_regression=Finding(count=len(steps), examples=examples(steps)),
         )
-        clean = "one leader per epoch, epochs ascend" if context.timeline.reigns else "nobody claimed to lead"
+        clean = "one leader per epoch, epochs ascend" if context.timeline.reigns else NONE_TO_COMPARE
         return conclude_findings(self.name, found, context, noun="claim", clean=clean)

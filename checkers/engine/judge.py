@@ -138,6 +138,7 @@ def fault_result(
     return msgspec.structs.replace(
         span.row(),
         rto=RtoKernel().of_fault(times, span.id, context) if injected else (),
+        later=RtoKernel().later_outages(times, span.id),
         lost=toll.lost if toll is not None else 0,
         rpo_span_s=toll.span_s if toll is not None else None,
         not_ok=times.not_ok.get(span.id, 0),

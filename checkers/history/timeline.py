@@ -127,6 +127,10 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         ]
         return max(times, default=0)
 
+    def edges_ns(self) -> list[int]:
+        """When faults began and when they were healed."""
+        return [at for fault in self.faults for at in (fault.inject_ns, fault.heal_ns) if at is not None]
+
     def injected(self) -> list[FaultSpan]:
         """The faults that began, in order of time."""
         return sorted(

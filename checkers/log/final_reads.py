@@ -85,7 +85,10 @@ def _before_the_passes(log: Log, context: Context, key: int, first: int) -> str:
     unanswered = np.flatnonzero(log.type == Type.INFO)
     open_ops = unanswered[~is_among(log.f[unanswered], (*FINAL, F.COMMITTED_READ, *POPS))]
     if not log.operations.none_above("deadline_ns", open_ops, began_ns):
-        return "the first pass began before the deadline of an operation without an answer"
+        return (
+            "the first of two final reads began too early: an operation without an answer was still within its "
+            "deadline, so it could take effect behind that read"
+        )
     scheduled = np.flatnonzero(log.f == F.SCHEDULE)
     delayed = scheduled[is_among(log.type[scheduled], (Type.OK, Type.INFO))]
     if not log.operations.none_above("argument", delayed, began_ns):

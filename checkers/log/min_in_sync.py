@@ -155,4 +155,4 @@ class MinInSyncKernel(FindingsCheck):
 
     def clean_in(self, context: Context) -> str:
         """It names the minimum."""
-        return f"each under a SyncStateSet of at least {context.run.promises.min_in_sync}"
+        return f"none was seen while the SyncStateSet was below {context.run.promises.min_in_sync}"

@@ -41,6 +41,10 @@ Promised times are four times what was measured on a machine that was shared by 
 """
 
 
+LATER_NS: Final = NS_PER_S
+"""A silence after service was back that is longer is told of."""
+
+
 class Silence(msgspec.Struct, frozen=True, kw_only=True):
     """A queue from the first unanswered send to the next acknowledgement, or to the last send if there is none.
 
@@ -59,7 +63,8 @@ class RecoverySummary(msgspec.Struct, frozen=True, kw_only=True):
     ``silent``: key → its silence that is over the promise. ``keys``: of how many changes were due, ``unserved``: how
     many of them had no acknowledgement; ``changes``: how many were due. ``load`` and ``late``: operations, and those
     that started over 250 ms late or never. ``slowest_ns``: the longest time from the heal to a queue's next
-    acknowledgement. ``alike``: replica → whether its own copies are all that the final reads show.
+    acknowledgement. ``later``: the longest silence that began after that acknowledgement: ns, its beginning, minus the
+    key. ``alike``: replica → whether its own copies are all that the final reads show.
     """
 
     silent: dict[int, Silence] = {}
@@ -69,6 +74,7 @@ class RecoverySummary(msgspec.Struct, frozen=True, kw_only=True):
     load: int = 0
     late: int = 0
     slowest_ns: int = 0
+    later: tuple[int, int, int] = (0, 0, 0)
     alike: dict[str, bool] = {}
 
 
@@ -163,8 +169,12 @@ class RecoveryKernel(OfEachKey):
             )
         served = bool(len(sent.acks)) and int(sent.acks[-1]) >= since.healed_ns
         first_ack = sent.acks[np.searchsorted(sent.acks, since.healed_ns)] if served else since.healed_ns
+        again = np.flatnonzero(sent.invoke > first_ack) if served else np.zeros(0, dtype=np.int64)
+        lengths = silences(sent)[again]
+        place = int(again[np.argmax(lengths)]) if len(again) else -1
         return RecoverySummary(
             silent=silent,
+            later=(int(lengths.max()), int(sent.invoke[place]), -shard.key) if place >= 0 else (0, 0, 0),
             keys=int(len(sent.ops) > 0),
             unserved=int(len(sent.ops) > 0 and not served),
             changes=len(sent.ops),
@@ -184,6 +194,7 @@ class RecoveryKernel(OfEachKey):
             load=left.load + right.load,
             late=left.late + right.late,
             slowest_ns=max(left.slowest_ns, right.slowest_ns),
+            later=max(left.later, right.later),
             alike={
                 node: left.alike.get(node, True) and right.alike.get(node, True)
                 for node in sorted({*left.alike, *right.alike})
@@ -223,6 +234,10 @@ class RecoveryKernel(OfEachKey):
         clean = f"every {words.key} took {words.change}s again within {summary.slowest_ns / NS_PER_S:.1f} s"
         if summary.unserved:
             clean = f"{count_of(summary.unserved, words.key)} not served again before the load ended"
+        silence_ns, begun_ns, key = summary.later
+        if silence_ns > LATER_NS:
+            begun = seconds_text(context, begun_ns)
+            clean += f" (later silent for up to {silence_ns / NS_PER_S:.1f} s: {words.key} {-key} from {begun})"
         return CheckResult(
             name=self.name,
             valid=all(one.allowed for one in anomalies.values()),

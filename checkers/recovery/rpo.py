@@ -4,6 +4,8 @@ A loss belongs to the last fault injected before the first read that proves it. 
 ``checkers.log.lost_writes`` does.
 """
 
+from typing import Final
+
 import msgspec
 import numpy as np
 
@@ -56,6 +58,18 @@ def tolls_of(proof_ns: Ints, acked_ns: Ints, context: Context) -> dict[int, Faul
     return tolls
 
 
+NAMED: Final = 3
+"""Faults that are named with what they cost; of more the sum and the worst are told."""
+
+
+def _within(toll: FaultLoss) -> str:
+    """Over how long lost messages were acknowledged; nothing of a single one."""
+    if toll.lost < 2:  # noqa: PLR2004 - one has no span
+        return ""
+    length = f"{toll.span_s:.1f} s" if toll.span_s >= 1 else f"{toll.span_s * 1000:.0f} ms"
+    return f", acknowledged within {length}" if toll.span_s >= 0.0005 else ", acknowledged at one moment"  # noqa: PLR2004
+
+
 class RpoKernel(OfEachKey):
     """Losses by the fault they belong to."""
 
@@ -86,13 +100,18 @@ class RpoKernel(OfEachKey):
         tolls = summary.tolls if summary is not None else {}
         names = {fault.id: f"fault {fault.id} ({fault.name})" for fault in context.timeline.faults}
         told = ", ".join(
-            f"{names.get(fault, 'no fault')}: {toll.lost} lost"
-            f"{f', acknowledged within {toll.span_s:.1f} s' if toll.lost > 1 else ''}"
-            for fault, toll in sorted(tolls.items())
+            f"{names.get(fault, 'no fault')}: {toll.lost} lost{_within(toll)}" for fault, toll in sorted(tolls.items())
         )
+        if len(tolls) > NAMED:
+            most = max(tolls, key=lambda fault: (tolls[fault].lost, -fault))
+            lost, every = sum(toll.lost for toll in tolls.values()), len(context.timeline.injected())
+            told = (
+                f"{lost} lost under {len(tolls)} of {count_of(every, 'fault')}, the most under "
+                f"{names.get(most, 'no fault')}: {tolls[most].lost}{_within(tolls[most])}; each fault's row has its own"
+            )
         return CheckResult(
             name=self.name,
             valid=not tolls,
-            found=told or "nothing was lost",
+            found=told or "no loss was proven",
             examined=count_of(summary.examined if summary is not None else 0, "acknowledged message"),
         )

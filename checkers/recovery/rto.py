@@ -79,11 +79,13 @@ class Touched(NamedTuple):
 class RtoSummary(msgspec.Struct, frozen=True, kw_only=True):
     """The longest outage per (fault, kind, queue), the kinds seen, worst lags (ns), failures per fault.
 
+    ``later``: likewise over all queues, of the outages that began after the fault's heal.
     ``shown``: for outages over a budget the operations that show them: the last ok one, the first that was not, the
     one that ended it.
     """
 
     longest: dict[tuple[int, str, int], Rto] = {}
+    later: dict[tuple[int, str], Rto] = {}
     shown: dict[tuple[int, str, int], tuple[dict[str, Any], ...]] = {}
     lag_ns: dict[str, int] = {}
     not_ok: dict[int, int] = {}
@@ -134,7 +136,10 @@ def outages_by_fault(attempts: Attempts, context: Context) -> Iterator[Touched]:
         for i in np.flatnonzero((found.start < end) & (found.end > start) & ~on_its_way):
             one = _rto(fault, attempts, (int(found.start[i]), int(found.end[i])), last_ns)
             inside = (attempts.invoke >= found.start[i]) & (attempts.invoke < found.end[i])
-            yield Touched(fault, one, inside, int(found.ender[i]))
+            ender = int(found.ender[i])
+            held = inside if ender < 0 else inside & (np.arange(len(inside)) < ender)
+            one = msgspec.structs.replace(one, ok=int((attempts.ok & held).sum()))
+            yield Touched(fault, one, inside, ender)
 
 
 def _rto(fault: FaultSpan, attempts: Attempts, outage: tuple[int, int], last_ns: int) -> Rto:
@@ -172,6 +177,13 @@ def longer_of(left: Rto, right: Rto) -> Rto:
     return left if rank[0] >= rank[1] else right
 
 
+def later_of(later: dict[tuple[int, str], Rto], fault: FaultSpan, one: Rto) -> None:
+    """Keep an outage that began after the heal of its fault, if it is the longest such one of its kind."""
+    if fault.heal_ns is not None and one.start_ns is not None and one.start_ns >= fault.heal_ns:
+        key = fault.id, one.f
+        later[key] = longer_of(later[key], one) if key in later else one
+
+
 class RtoKernel(OfEachKey):
     """Outages, and the faults they belong to."""
 
@@ -184,6 +196,7 @@ class RtoKernel(OfEachKey):
         log, words = shard.ops, words_of(context.run)
         lag = log.invoke - shard.operations["scheduled_ns"]
         longest: dict[tuple[int, str, int], Rto] = {}
+        later: dict[tuple[int, str], Rto] = {}
         shown: dict[tuple[int, str, int], tuple[dict[str, Any], ...]] = {}
         lags: dict[str, int] = {}
         looked = 0
@@ -204,6 +217,7 @@ class RtoKernel(OfEachKey):
                 one = msgspec.structs.replace(rto, lagged=late, node=node)
                 key = (fault.id, name, shard.key)
                 longest[key] = longer_of(longest[key], one) if key in longest else one
+                later_of(later, fault, one)
                 if longest[key] is one and _over(one, context.run.rto_budget_s):
                     first = int(np.flatnonzero(inside)[0])
                     around = (*ops[np.flatnonzero(served[:first])[-1:]], ops[first])
@@ -212,13 +226,22 @@ class RtoKernel(OfEachKey):
         bad = (log.type != Type.OK) & ~np.isin(log.f, words.final) & ~refused_by_design(shard, context)
         bad_ns = np.sort(log.invoke[bad])
         return RtoSummary(
-            longest=longest, shown=shown, lag_ns=lags, not_ok=not_ok_under(bad_ns, context), operations=looked
+            longest=longest,
+            later=later,
+            shown=shown,
+            lag_ns=lags,
+            not_ok=not_ok_under(bad_ns, context),
+            operations=looked,
         )
 
     def merge(self, left: RtoSummary, right: RtoSummary) -> RtoSummary:
         """Add two queues."""
+        later = dict(left.later)
+        for key, one in right.later.items():
+            later[key] = longer_of(later[key], one) if key in later else one
         return RtoSummary(
             longest={**left.longest, **right.longest},
+            later=later,
             shown={**left.shown, **right.shown},
             lag_ns={
                 f: max(left.lag_ns.get(f, 0), right.lag_ns.get(f, 0)) for f in sorted({*left.lag_ns, *right.lag_ns})
@@ -245,6 +268,17 @@ class RtoKernel(OfEachKey):
             out += [msgspec.structs.replace(one, resolution_s=round(resolution_s, 6)) for one in all_of_kind]
         return tuple(sorted(out, key=lambda one: one.key >= 0))
 
+    def later_outages(self, summary: RtoSummary, fault: int) -> tuple[Rto, ...]:
+        """Of each kind the longest outage that began after a fault's heal, unless it is the longest of all."""
+        found = []
+        for (number, f), one in sorted(summary.later.items()):
+            worst = one
+            for (i, word, _), own in sorted(summary.longest.items()):
+                worst = longer_of(worst, own) if (i, word) == (fault, f) else worst
+            if number == fault and (worst.key, worst.start_ns) != (one.key, one.start_ns):
+                found.append(one)
+        return tuple(found)
+
     def conclude(self, summary: RtoSummary | None, context: Context) -> CheckResult:
         """The row of the verdict table; an error only against a budget."""
         summary = summary if summary is not None else RtoSummary()
@@ -264,9 +298,11 @@ class RtoKernel(OfEachKey):
                 over.append(_over_example(context, fault, late, summary))
         found = "no outage"
         if worst is not None and worst.seconds is not None:
-            unset = ", and no budget was set" if budget_s is None else ""
+            unset = "no budget was set, so no outage fails: " if budget_s is None else ""
             found = (
-                f"worst {worst.f} {worst.seconds:.1f} s" if worst.recovered else f"{worst.f}s never recovered{unset}"
+                f"worst {worst.f} {worst.seconds:.1f} s"
+                if worst.recovered
+                else f"{unset}{worst.f}s had not recovered when the load ended"
             )
         valid: Valid = True
         reason = ""

@@ -43,12 +43,14 @@ class Sent(NamedTuple):
 class ServiceSummary(msgspec.Struct, frozen=True, kw_only=True):
     """One or more queues.
 
-    ``due`` and ``acked``: sends due and acknowledged per second; ``served``: of the seconds in which sends of a queue
-    were due, how many there were and in how many one of them was ok; ``silence``: the longest, and when it began.
+    ``due`` and ``acked``: sends due and acknowledged per second; ``ok``: per second, sends due in it that were ok;
+    ``served``: of the seconds in which sends of a queue were due, how many there were and in how many one of them was
+    ok; ``silence``: the longest, and when it began.
     ``histogram``, ``slowest_ms`` and ``unread``: a row each for the healthy time and for every injected fault.
     """
 
     due: Ints
+    ok: Ints
     acked: Ints
     served: dict[int, tuple[int, int]]
     silence: dict[int, tuple[int, int]]
@@ -118,6 +120,7 @@ def summary_of(key: int, sent: Sent, invoke: Ints, first: Ints, context: Context
     histogram, slowest, unread = _latency(invoke, first, context)
     return ServiceSummary(
         due=due,
+        ok=ok,
         acked=np.bincount(second(sent.acks), minlength=steps),
         served={key: (int((due > 0).sum()), int((ok > 0).sum()))} if len(sent.ops) else {},
         silence={key: (int(quiet[longest]), int(sent.invoke[longest]))} if longest >= 0 else {},
@@ -175,6 +178,7 @@ class ServiceKernel:
         """Add two queues."""
         return ServiceSummary(
             due=left.due + right.due,
+            ok=left.ok + right.ok,
             acked=left.acked + right.acked,
             served={**left.served, **right.served},
             silence={**left.silence, **right.silence},
@@ -196,8 +200,8 @@ def availability(summary: ServiceSummary | None) -> tuple[Availability, ...]:
         if key >= 0:
             length_ns, at_ns = summary.silence[key]
             out.append(_availability(key, due, served, length_ns, at_ns))
-    # Over all queues: a second counts as served if any queue was.
-    due, served = int((summary.due > 0).sum()), int(((summary.due > 0) & (summary.acked > 0)).sum())
+    # Over all queues: a second counts as served if any queue was, by what was due in it as for a single queue.
+    due, served = int((summary.due > 0).sum()), int((summary.ok > 0).sum())
     length_ns, at_ns = max(summary.silence.values(), key=lambda one: (one[0], -one[1]))
     return (_availability(-1, due, served, length_ns, at_ns), *out)
 

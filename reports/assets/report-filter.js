@@ -1,12 +1,12 @@
 /* ---- search and filter: by node, object, process, error, fault and words ---- */
 const filters = {node: '', key: '', process: '', error: '', fault: '', words: ''}, filterBar = document.getElementById('filters'), fields = {};
 const filtering = () => Object.values(filters).some(Boolean);
-const errorOf = i => ERROR[i] ? D.points.errors[ERROR[i] - 1] : '';
+const errorOf = i => ERROR[i] ? D.points.errors[ERROR[i] - 1] : '', kindOf = e => D.points.kinds[D.points.errors.indexOf(e)] || e;
 function passes(i) {
   if (filters.node && D.nodes[NODE[i]] !== filters.node) return false;
   if (filters.key && KEY[i] !== +filters.key + 1) return false;
   if (filters.process && PROCESS[i] !== +filters.process + 1) return false;
-  if (filters.error && errorOf(i) !== filters.error) return false;
+  if (filters.error && kindOf(errorOf(i)) !== filters.error) return false;
   if (filters.fault && !faultsAt(T[i]).some(f => String(f.id) === filters.fault)) return false;
   return !filters.words || said_(i).includes(filters.words.toLowerCase());
 }
@@ -26,7 +26,7 @@ function counted_() {
 }
 const exampleFits = i => {
   const about_ = JSON.parse(examples[i].dataset.about);
-  return ['node', 'key', 'process', 'error', 'fault'].every(name => !filters[name] || (about_[name] || []).includes(filters[name])) && (!filters.words || examples[i].textContent.toLowerCase().includes(filters.words.toLowerCase()));
+  return ['node', 'key', 'process', 'error', 'fault'].every(name => !filters[name] || (about_[name] || []).map(one => name === 'error' ? kindOf(one) : one).includes(filters[name])) && (!filters.words || examples[i].textContent.toLowerCase().includes(filters.words.toLowerCase()));
 };
 let fitting = examples.map((_, i) => i);
 function filtered() {
@@ -57,7 +57,7 @@ if (filterBar && N) {
   choice('key', `${D.terms.key} `, distinct(KEY).filter(Boolean).map(k => [String(k - 1), String(k - 1)]));
   const processes = distinct(PROCESS).filter(Boolean);
   if (processes.length > 1) { const input = el('input'); input.type = 'text'; input.inputMode = 'numeric'; input.size = 5; input.placeholder = 'any'; field('process', 'process ', input); }
-  choice('error', 'error ', D.points.errors.map(e => [e, e]), 1);
+  choice('error', 'error ', [...new Set(D.points.kinds)].map(e => [e, e]), 1);
   choice('fault', 'fault ', D.faults.map(f => [String(f.id), `${f.id} ${f.name}`]), 1);
   const search = el('input'); search.type = 'search'; search.placeholder = 'value, word, …'; field('words', 'search ', search);
   filterBar.querySelector('.clear').addEventListener('click', () => { for (const name in fields) fields[name].value = filters[name] = ''; filtered(); fields.words.focus(); });

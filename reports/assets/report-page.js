@@ -17,7 +17,7 @@ function dashKey(word, dash, opacity) {
   for (const [k, v] of Object.entries({x1: 0, x2: 22, y1: 4, y2: 4, style: `stroke:var(--fg);stroke-width:1.4;stroke-dasharray:${dash};opacity:${opacity}`})) l.setAttribute(k, v);
   svg.append(l); s.append(svg, word); legend.append(s);
 }
-if (N || steps) { kindsSeen.forEach(k => toggle(shownKinds, k, WORDS[k], glyph(k))); legend.append(el('span', 'gap')); }
+if (N || steps) { kindsSeen.forEach(k => { toggle(shownKinds, k, WORDS[k], glyph(k)); if (k === REFUSED) toggles[toggles.length - 1][0].title = 'refused to a client that stays on one node on purpose, by a node that must not serve: no error'; }); legend.append(el('span', 'gap')); }
 if (opWords.length > 1) { opWords.forEach(f => toggle(shownOps, f, f)); legend.append(el('span', 'gap')); }
 if (counted || D.quantiles.p50) { dashKey('p50', 'none', .8); dashKey('p99', '5 3', .8); dashKey('max', '1 3', .45); }
 if (D.strips.length) {

@@ -129,7 +129,15 @@ def _table_of(ops: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], tuple[
 
 def _log_clues_at(mark: Mark, example: Example, nodes: Sequence[str], beside: _Surroundings) -> tuple[LogClue, ...]:
     """What nodes logged around an occurrence in which ``nodes`` have a part."""
-    return log_clues(beside.lines, beside.nodes, mark.at, blamed_faults(example, beside.shaded), nodes)
+    return log_clues(
+        beside.lines,
+        beside.nodes,
+        mark.at,
+        blamed_faults(example, beside.shaded),
+        nodes,
+        every=beside.shaded,
+        key=example.key,
+    )
 
 
 def _labels(example: Example) -> dict[int, str]:
@@ -169,7 +177,7 @@ def _promise(example: Example, *, made: bool, allowed: bool) -> str:
     if not example.excused:
         return ""
     if not made:
-        return "none: a system that promises less could be allowed this, and this one is not"
+        return "none of this system allows it"
     return "covers it" if allowed else "covers it, but not every one of its kind"
 
 

@@ -17,10 +17,12 @@ QUEUES: Final = 8
 
 
 def steady_words(steady: Steady | None) -> str:
-    """``3.0 s``, ``never``, or a dash where it cannot be told."""
+    """``3.0 s``, ``at once``, ``never``, or a dash where it cannot be told."""
     if steady is None:
         return "—"
-    return words.seconds(steady.seconds) if steady.reached and steady.seconds is not None else "never"
+    if not steady.reached or steady.seconds is None:
+        return "never"
+    return words.seconds(steady.seconds) if steady.seconds else "at once"
 
 
 def steady_line(faults: Sequence[FaultResult]) -> str:
@@ -31,7 +33,8 @@ def steady_line(faults: Sequence[FaultResult]) -> str:
     said = [f"not after fault{'s' * (len(never) > 1)} {', '.join(never)}"] if never else []
     if ended:
         worst = max(ended, key=lambda number: ended[number])
-        said.append(f"at most {words.seconds(ended[worst])} after the heal (fault {worst})")
+        after = f"at most {words.seconds(ended[worst])} after the heal (fault {worst})"
+        said.append(after if ended[worst] else "at once after the heal")
     return f"steady throughput again: {'; '.join(said)}" if said else ""
 
 
@@ -43,7 +46,8 @@ def lines_of(results: Results | None, origin_ns: int, key: str = "queue") -> tup
     least = min((one for one in results.availability if one.key >= 0), key=_share, default=overall)
     silent = max((one for one in results.availability if one.key >= 0), key=lambda one: one.silence_s, default=overall)
     at = words.moment(words.seconds_since(silent.silence_ns, origin_ns))
-    served = f"available {_percent(overall)} of {words.plural(overall.seconds, 'second')}"
+    any_of = f" (any {key})" if least.key >= 0 else ""
+    served = f"available {_percent(overall)} of {words.plural(overall.seconds, 'second')}{any_of}"
     worst_of = f", {key} {least.key} {_percent(least)}" if least.key >= 0 else ""
     where = f"{key} {silent.key}, " if silent.key >= 0 else ""
     out = [f"{served}{worst_of}; longest silence {words.seconds(silent.silence_s)} ({where}from {at})"]
@@ -79,13 +83,15 @@ def tables_of(results: Results | None, origin_ns: int, terms: Terms) -> tuple[Ta
     if results is None or not results.availability:
         return ()
     queues = sorted((one for one in results.availability if one.key >= 0), key=lambda one: (_share(one), one.key))
+    silent = max(queues, key=lambda one: one.silence_s, default=None)
+    whose = f" ({terms.key} {silent.key})" if silent is not None else ""
     cut = f", the {QUEUES} least available of {len(queues)} {terms.key}s" if len(queues) > QUEUES else ""
     rows = [
         (
-            f"all {terms.key}s" if one.key < 0 else f"{terms.key} {one.key}",
+            f"any {terms.key}" if one.key < 0 else f"{terms.key} {one.key}",
             _percent(one),
             words.count(one.seconds),
-            words.seconds(one.silence_s),
+            words.seconds(one.silence_s) + (whose if one.key < 0 else ""),
             Moment(words.seconds_since(one.silence_ns, origin_ns)),
         )
         for one in (results.availability[0], *queues[:QUEUES])

@@ -5,7 +5,7 @@ Pure. How the data is shown is up to ``reports.page.html`` and ``reports.summary
 
 import shlex
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from chaos.core.events import LEFT_BEHIND, Note
 from chaos.core.name_lists import join_names
@@ -17,7 +17,15 @@ from reports.page import columns
 from reports.page.anomalies import anchor_of, anomaly_views, fact_columns, weight_of
 from reports.page.availability import lines_of, tables_of
 from reports.page.clue import clue_of
-from reports.page.context import assumptions, config_line, environment, outcome_counts
+from reports.page.context import (
+    assumptions,
+    brought_by_bug,
+    changes_a_second,
+    config_line,
+    environment,
+    loaded_s,
+    outcome_counts,
+)
 from reports.page.errors import errors_of
 from reports.page.faults import fault_rows, recovery
 from reports.page.latency_points import Dot, Packed, dots_of, not_ok_words, pack_points
@@ -50,7 +58,7 @@ def report_data(parts: Parts) -> ReportData:
     faults = results.faults if results is not None and results.faults else faults_of_events(parts.events)
     timeline = _timeline(parts, faults, origin_ns)
     drawn = timeline.charts
-    shared = shared_outages(faults, origin_ns)
+    shared = shared_outages(faults)
     rows = fault_rows(parts, faults, shared, origin_ns)
     found = _anomalies(parts, timeline)
     stamp, heading = stamp_of(results, broke=run.error is not None or run.status == "crashed"), heading_of(parts)
@@ -79,9 +87,9 @@ def report_data(parts: Parts) -> ReportData:
         marks=_marks_shown(results, run, timeline.marks, timeline.points, drawn.faults),
         terms=terms,
         logs=timeline.logs,
-        observed=observed_words(asked_every_s(parts.events)) if drawn.strips else "",
+        observed=observed_words(asked_every_s(parts.events)) + led_words(run, terms.key) if drawn.strips else "",
         faults=rows,
-        recovery=recovery(parts, faults, rows, shared),
+        recovery=recovery(parts, faults, rows, shared, origin_ns),
         service=tables_of(results, origin_ns, terms),
         errors=errors_of(results, origin_ns),
         columns=_heads_of_tables(found),
@@ -195,6 +203,21 @@ def observed_words(every_s: float | None) -> str:
     )
 
 
+SUBJECTS: Final = 8
+"""Subjects of which the page says which keys are theirs."""
+
+
+def led_words(run: RunInfo, key: str) -> str:
+    """Which keys those serve that can have a leader, where there are several: `` kv1 has spaces 0 and 3; …``."""
+    owners = {subject.name: subject.keys for subject in run.subjects if subject.keys}
+    if not 1 < len(owners) <= SUBJECTS:
+        return ""
+    said = [
+        f"{name} has {key}{'s' * (len(keys) > 1)} {join_names(list(map(str, keys)))}" for name, keys in owners.items()
+    ]
+    return f" Of what has a leader, {'; '.join(said)}."
+
+
 def _why_unjudged(parts: Parts) -> str:
     run = parts.run
     if run.error:
@@ -206,15 +229,18 @@ def facts_of(parts: Parts) -> tuple[str, ...]:
     """The line of facts under the sentence."""
     run, results, terms = parts.run, parts.results, terms_of(parts.run)
     operations = parts.series.operations if parts.series is not None else None
+    length = loaded_s(parts)
+    longer = length is not None and length > run.time_limit_s + 1
     load = (
-        f"{run.rate:g} {terms.change}s/s",
+        f"{changes_a_second(run):g} {terms.any_change}s/s",
         words.plural(run.clients, "client"),
         words.plural(run.keys, terms.key),
     )
     facts = [
         run.id,
         f"seed {run.seed}",
-        f"{words.duration(run.time_limit_s)} of load",
+        f"{words.duration(run.time_limit_s)} of load"
+        + (f", {words.seconds(length or 0.0)} with the wait for recovery" if longer else ""),
         " · ".join(load),
         "" if operations is None else f"{words.plural(operations, 'operation')} of the load",
         run.backend,
@@ -228,7 +254,7 @@ def commands_of(parts: Parts) -> tuple[tuple[str, str], ...]:
     """(what for, command line): again, judge again."""
     run, results = parts.run, parts.results
     code = results and exit_code(results.answer, interrupted=run.interrupted, broke=run.broke)
-    again = ("run again", words.run_again(parts.run.argv, parts.run.seed))
+    again = ("run again", words.run_again(parts.run.argv, parts.run.seed, brought_by_bug(parts.config)))
     judge = ("judge again" if code is not None else "judge", shlex.join(["chaos", "check", parts.folder]))
     return (again, judge, *([("exit code", str(code))] if code is not None else []))
 

@@ -29,7 +29,13 @@ FAULTS: Final[Columns] = (
         "What was seen from outside while it was in force, and that nothing of it was left afterwards.",
     ),
     ("from", "When it was injected: the moment at which it was asked for. Its effect may come some ms later."),
-    ("to", "When its healing began. A fault that overlaps the next one shares its outages with it."),
+    (
+        "to",
+        (
+            "When its healing began; “healed by” is when that was proven. A fault that overlaps the next one shares "
+            "its outages with it."
+        ),
+    ),
     (
         "errors",
         (
@@ -43,14 +49,16 @@ FAULTS: Final[Columns] = (
             "The longest outage of the kind of operation that is named under it, a change if there are any: it began "
             "with three in a row that were not ok and ended with three that were. Outages of other kinds are listed "
             "below the fault. No finer than its resolution (±). An outage belongs to every fault in whose time it "
-            "was, and their rows say that it is one."
+            "was, and their rows say that it is one. A silence (Service) ends with a single acknowledgement, so it can "
+            "be shorter than an outage."
         ),
     ),
     (
         "steady after",
         (
-            "How long after the healing throughput was again 90 % of what it was before, for five seconds. A dash: not "
-            "known, because the run had less than five seconds without a fault before or after it."
+            "How long after the healing throughput was again 90 % of what it was before, for five seconds; at once: "
+            "these five seconds began with the healing. It says nothing of what came later. A dash: not known, because "
+            "the run had less than five seconds without a fault before or after it."
         ),
     ),
     (
@@ -113,9 +121,16 @@ FACTS: Final[Columns] = (
 
 
 RECOVERY: Final[Columns] = (
-    ("all", "Below a fault: its longest outage of any key. Only clients that follow the route count."),
-    ("worst", "The same, with the key that had it."),
-    ("before the heal", "Whether service came back before the fault was healed or only after."),
+    (
+        "outage",
+        (
+            "Below a fault, of each kind of operation: the longest outage of any key, which one had it and when. Only "
+            "clients that follow the route count. It began with three in a row that were not ok and ended with three "
+            "that were; single ones between do not end it, and are counted. An outage of several faults is told with "
+            "the first of them."
+        ),
+    ),
+    ("back before the heal", "Whether service came back before the fault was healed or only after."),
     (
         "±",
         (
@@ -129,10 +144,23 @@ RECOVERY: Final[Columns] = (
 def availability(terms: Terms) -> Columns:
     """The columns of availability."""
     return (
-        (terms.key, "All of them, then those that were least available."),
-        ("available", f"Of the seconds in which a {terms.any_change} was due, those in which at least one was ok."),
+        (
+            terms.key,
+            (
+                f"First any of them: a second counts there if one {terms.key} or more was served, so it is seldom less "
+                f"than the best {terms.key}. Then each, the least available first."
+            ),
+        ),
+        ("available", f"Of the seconds in which a {terms.any_change} was due, those of which at least one was ok."),
         ("seconds", f"Seconds in which a {terms.any_change} was due."),
-        ("longest silence", "The longest time from an operation to the next acknowledgement of any."),
+        (
+            "longest silence",
+            (
+                f"The longest time from a {terms.any_change} to the next acknowledgement of any of the same "
+                f"{terms.key}, also of one sent earlier. In the first row the longest of all {terms.key}s, and whose. "
+                "An outage (RTO) ends only with three in a row that were ok, so it can be longer."
+            ),
+        ),
         ("from", "When that silence began."),
     )
 

@@ -82,15 +82,14 @@ def assumptions(parts: Parts, faults: Sequence[FaultResult]) -> tuple[Assumption
 
 
 def _rate(parts: Parts, series: Series) -> Assumption:
-    mix, terms = parts.run.mix, terms_of(parts.run)
-    asked = parts.run.rate * sum(mix.get(word, 0.0) for word in terms.changes) if mix else parts.run.rate
+    terms, asked = terms_of(parts.run), changes_a_second(parts.run)
     counted = [item for word in terms.changes for item in series.rate.get(word, {}).items()]
     left = sum(sum(n) for word, n in counted if word != Type.NOT_SENT.word)
-    loaded = [span for span in phase_spans(parts.events, series.origin_ns, series.duration_s) if span.name in LOADED]
-    loaded_s = max((span.end for span in loaded), default=series.duration_s)
-    a_second = left / loaded_s if loaded_s > 0 else 0.0
+    length = loaded_s(parts)
+    took_s = series.duration_s if length is None else length
+    a_second = left / took_s if took_s > 0 else 0.0
     kept_up = asked > 0 and a_second >= SHARE_OF_RATE * asked
-    sent = f"{a_second:.0f} {terms.any_change}s a second were sent over {words.seconds(loaded_s)}"
+    sent = f"{a_second:.0f} {terms.any_change}s a second were sent over {words.seconds(took_s)}"
     text = f"{sent}; {asked:g} were asked for"
     return Assumption(name="rate", tone="good" if kept_up else "warn", text=text)
 
@@ -198,17 +197,17 @@ def environment(parts: Parts) -> tuple[Table, ...]:
     run, results, terms = parts.run, parts.results, terms_of(parts.run)
     load = [
         ("workload", run.workload),
-        ("rate", f"{run.rate:g} {terms.change}s/s"),
+        ("rate", f"{changes_a_second(run):g} {terms.any_change}s/s"),
         ("clients", str(run.clients)),
         ("workers", str(run.workers)),
         (f"{terms.key}s", str(run.keys)),
         ("message body", words.file_size(run.body_bytes)),
         ("operation deadline", words.duration(run.op_timeout_s)),
-        ("time limit", words.duration(run.time_limit_s)),
+        ("time limit", f"{words.duration(run.time_limit_s)}, then load until recovery is seen"),
         ("fault interval", words.duration(run.fault_interval_s)),
         ("fault duration", words.duration(run.fault_duration_s)),
         ("route refresh", "—" if run.route_poll_interval_s is None else words.duration(run.route_poll_interval_s)),
-        *((f"mix {f}", f"{share:g}") for f, share in run.mix.items()),
+        *((f"mix {f}", f"{share:g}, {run.rate * share:g} a second") for f, share in run.mix.items()),
     ]
     versions = [
         ("chaos", run.chaos_version),
@@ -233,6 +232,42 @@ def environment(parts: Parts) -> tuple[Table, ...]:
         Table(title="Timings", rows=tuple(timings)),
     ]
     return tuple(table for table in tables if table.rows)
+
+
+BROUGHT: Final = {
+    "workload": "--workload",
+    "nemesis": "--nemesis",
+    "time_limit_s": "--time-limit",
+    "fault_interval_s": "--fault-interval",
+    "fault_duration_s": "--fault-duration",
+    "rto_budget_s": "--rto-budget",
+}
+"""What a planted bug brings with it, and the option that says the same."""
+
+
+def brought_by_bug(config: str) -> dict[str, str]:
+    """Options and values that the planted bug decided, as ``config.yaml`` says."""
+    out = {}
+    for line in config.splitlines():
+        text, origin = config_line(line)
+        name, mark, value = text.partition(": ")
+        if mark and name in BROUGHT and origin.startswith("--bug "):
+            value = value.strip().strip("'\"")
+            out[BROUGHT[name]] = value.removesuffix(".0") if value.replace(".", "").isdigit() else value
+    return out
+
+
+def changes_a_second(run: RunInfo) -> float:
+    """How many changes a second were asked for, of all kinds together."""
+    return run.rate * sum(run.mix.get(word, 0.0) for word in terms_of(run).changes) if run.mix else run.rate
+
+
+def loaded_s(parts: Parts) -> float | None:
+    """For how long the load went on, recovery included; None where that is not known."""
+    if parts.series is None:
+        return None
+    spans = phase_spans(parts.events, parts.series.origin_ns, parts.series.duration_s)
+    return max((span.end for span in spans if span.name in LOADED), default=None)
 
 
 def config_line(line: str) -> tuple[str, str]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from chaos.core.clock import NS_PER_S
 from chaos.core.fault_nature import of_name
 from chaos.core.matrix_results import NEVER
 from chaos.core.matrix_results import Recovery as Recovered
@@ -29,6 +30,9 @@ _NAMED = re.compile(r"\bfault (\d+)\b")
 
 FAILOVERS = 8
 """Changes of leadership that are named."""
+
+LATER = 4
+"""Outages that began after a heal, of which all faults together tell in a line."""
 
 FAULTS = 8
 """Faults that are shown at once."""
@@ -95,12 +99,13 @@ def _row_of(
         note=fault.note,
         start=words.seconds_since(fault.inject_ns, origin_ns),
         end=words.seconds_since(fault.heal_ns, origin_ns),
+        whole=words.seconds_since(fault.healed_ns, origin_ns),
         errors=fault.not_ok,
         rto="—" if worst is None else rto_words(worst),
         rto_of="" if worst is None else _whose(worst, fault.rto, changes),
         rto_tone="bad" if over else "",
         lost=fault.lost,
-        lost_span="" if fault.rpo_span_s is None else f"over {words.seconds(fault.rpo_span_s)}",
+        lost_span="" if not fault.rpo_span_s else f"over {words.seconds(fault.rpo_span_s)}",
         steady=steady_words(fault.steady),
         shared=shared[fault.id, worst.f].brief(fault.id) if worst and (fault.id, worst.f) in shared else "",
     )
@@ -200,7 +205,9 @@ def rpo_lines(results: Results, faults: Sequence[FaultResult]) -> list[str]:
     return [f"RPO: {words.plural(lost, 'acknowledged message')} lost" + (f", of these {where}" if where else "")]
 
 
-def recovery(parts: Parts, faults: Sequence[FaultResult], rows: Sequence[FaultRow], shared: Outages) -> Recovery:
+def recovery(
+    parts: Parts, faults: Sequence[FaultResult], rows: Sequence[FaultRow], shared: Outages, origin_ns: int
+) -> Recovery:
     """RTO and RPO of the whole run, and per fault and kind of operation."""
     budget, terms = parts.run.rto_budget_s, terms_of(parts.run)
     finite = [rto.seconds for fault in faults for rto in fault.rto if rto.seconds is not None and rto.recovered]
@@ -209,9 +216,13 @@ def recovery(parts: Parts, faults: Sequence[FaultResult], rows: Sequence[FaultRo
     table = []
     for fault in faults:
         cells = [
-            replace(
-                _rto_cell(f, [rto for rto in fault.rto if rto.f == f], scale, budget, terms.key),
-                shared=shared[fault.id, f].words(fault.id) if (fault.id, f) in shared else "",
+            _told_once(
+                replace(
+                    _rto_cell(f, [rto for rto in fault.rto if rto.f == f], scale, budget, terms.key, origin_ns),
+                    later="; ".join(_later_words(one, terms.key, origin_ns) for one in fault.later if one.f == f),
+                ),
+                fault.id,
+                shared.get((fault.id, f)),
             )
             for f in dict.fromkeys(rto.f for rto in fault.rto)
         ]
@@ -219,7 +230,7 @@ def recovery(parts: Parts, faults: Sequence[FaultResult], rows: Sequence[FaultRo
             table.append((by_id[fault.id], tuple(cell for cell in cells if cell.tone != "none")))
     lines = [*failover_lines(parts), *quiet_lines(parts, terms.any_change), *rto_lines(faults, budget)]
     if faults and parts.results is not None:
-        lines += [line for line in [steady_line(faults)] if line]
+        lines += [line for line in (steady_line(faults), later_line(faults, terms.key, origin_ns)) if line]
         lines += rpo_lines(parts.results, faults)
     spreads, spread_scale_s = spread_rows(faults)
     losses, loss_scale = loss_rows(faults)
@@ -265,20 +276,55 @@ def _messages(number: float) -> str:
     return words.count(round(number))
 
 
-def _rto_cell(f: str, rtos: Sequence[Rto], scale: float, budget: float | None, noun: str) -> RtoCell:
-    everywhere = max((rto for rto in rtos if rto.key < 0), key=_weight, default=None)
-    single = max((rto for rto in rtos if rto.key >= 0), key=_weight, default=None)
-    worst = max(rtos, key=_weight)
+def _place_words(rto: Rto, noun: str, origin_ns: int) -> str:
+    """``queue 1, 5.0 s to 11.1 s``: of which key an outage was, and when, as far as that is known."""
+    said = [f"{noun} {rto.key}"] if rto.key >= 0 else []
+    if rto.start_ns is not None:
+        start = (rto.start_ns - origin_ns) / NS_PER_S
+        ended = rto.recovered and rto.seconds is not None
+        said.append(
+            f"{words.moment(start)} to {words.moment(start + (rto.seconds or 0.0))}" if ended else f"from {words.moment(start)} on"
+        )
+    if rto.ok:
+        said.append(f"{rto.ok} in it {'was' if rto.ok == 1 else 'were'} ok, never three in a row")
+    return ", ".join(said)
+
+
+def _later_words(one: Rto, noun: str, origin_ns: int) -> str:
+    """An outage that began after the heal, in words."""
+    return f"{rto_words(one)} ({_place_words(one, noun, origin_ns)})"
+
+
+def later_line(faults: Sequence[FaultResult], noun: str, origin_ns: int) -> str:
+    """The outages that began after a heal and stand in no row as the longest; empty if there were none."""
+    said = [
+        f"{one.f} {_later_words(one, noun, origin_ns)} after the heal of fault {fault.id}"
+        for fault in faults
+        for one in fault.later
+    ]
+    more = f" and {words.count(len(said) - LATER)} more" if len(said) > LATER else ""
+    return f"later outages, begun after a heal: {'; '.join(said[:LATER])}{more}" if said else ""
+
+
+def _told_once(cell: RtoCell, fault: int, shared: Shared | None) -> RtoCell:
+    """A cell of an outage that others share: told whole with the first fault, and named in the rows of the others."""
+    if shared is None:
+        return cell
+    if fault == shared.first:
+        return replace(cell, shared=shared.brief(fault))
+    return replace(cell, elsewhere=shared.brief(fault), share=0.0)
+
+
+def _rto_cell(f: str, rtos: Sequence[Rto], scale: float, budget: float | None, noun: str, origin_ns: int) -> RtoCell:
+    worst = max(rtos, key=lambda rto: (_weight(rto), rto.key))
     weight = _weight(worst)
     tone = (
         "none" if weight < 0 else "bad" if not worst.recovered or (budget is not None and weight > budget) else "good"
     )
     return RtoCell(
         f=f,
-        all_queues="—" if everywhere is None else rto_words(everywhere),
-        worst_queue="—"
-        if single is None
-        else rto_words(single) + (f" ({noun} {single.key})" if _weight(single) >= 0 else ""),
+        length=rto_words(worst),
+        where=_place_words(worst, noun, origin_ns) if weight >= 0 else "",
         when=worst.when.replace("-", " the ") if worst.when else "",
         resolution=f"± {words.seconds(worst.resolution_s)}",
         share=round(max(0.0, min(1.0, weight / scale)), 4),

@@ -15,6 +15,7 @@ from markupsafe import Markup, escape
 from reports import words
 from reports.folder import Parts
 from reports.page.build import report_data
+from reports.page.error_variants import labels_of
 from reports.page.latency_points import LATENCY_FLOOR_MS, LATENCY_STEPS, TICKS_A_SECOND
 from reports.page.model import ReportData
 from reports.page.ring import BOX
@@ -59,9 +60,11 @@ def page(data: ReportData) -> str:
 
 def _script_data(data: ReportData) -> dict[str, Any]:
     """What the page's script draws from, beside the operations themselves."""
+    labels = labels_of(data.points.errors)
     points = {
         "count": data.points.count,
         "errors": data.points.errors,
+        "kinds": [labels[text] for text in data.points.errors],
         "ticks": TICKS_A_SECOND,
         "floor": LATENCY_FLOOR_MS,
         "steps": LATENCY_STEPS,

@@ -3,6 +3,7 @@
 The page also has every line right before and behind the moment; these are for a reader who does not look for more.
 """
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Final
@@ -17,10 +18,10 @@ MOST: Final = 6
 """Lines of an occurrence."""
 ALIKE: Final = 2
 """Lines of one node that differ in numbers alone, at most."""
-NEAR_S: Final = 10.0
+NEAR_S: Final = 3.0
 """Lines that are further from the occurrence, and from its fault's two ends, are no clue."""
-STRANGER: Final = 3.0
-"""A line of a node that has no part in it counts as if it were so many times as far."""
+ELSEWHERE: Final = re.compile(r'"queue":\s*(\d+)')
+"""How a line tells in JSON which queue it is of."""
 
 
 class LogClue(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,11 +35,19 @@ class LogClue(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def log_clues(
-    rows: Sequence[LogRow], names: Sequence[str], at: float, faults: Sequence[Band], involved: Sequence[str]
+    rows: Sequence[LogRow],
+    names: Sequence[str],
+    at: float,
+    faults: Sequence[Band],
+    involved: Sequence[str],
+    *,
+    every: Sequence[Band] = (),
+    key: int | None = None,
 ) -> tuple[LogClue, ...]:
     """The lines nearest to an occurrence and to the fault that is blamed, in order of time.
 
-    Warnings and errors are chosen first, then what is nearest.
+    Lines of nodes that have a part in it come first, of these warnings and errors, then what is nearest. A line that
+    names another queue is left out.
 
     Args:
         rows: the lines that the page has.
@@ -46,21 +55,24 @@ def log_clues(
         at: when it happened, seconds since the load began.
         faults: those that are blamed.
         involved: nodes that have a part in it.
+        every: all faults of the run; a line is told by the nearest of their ends.
+        key: the queue that it concerns, if it is one.
     """
     moments = [(at, "it")]
-    moments += [(fault.start, f"fault {fault.id} begins") for fault in faults]
-    moments += [(fault.end, f"fault {fault.id} ends") for fault in faults]
+    moments += [(end, f"fault {fault.id} {word}") for fault in faults for end, word in _ends(fault)]
     own = {*involved, *(target for fault in faults for target in fault.targets)}
+    edges = [(end, f"fault {fault.id} {word}") for fault in every for end, word in _ends(fault)]
 
     def far(row: LogRow) -> float:
         return min(abs(row.at - moment) for moment, _ in moments)
 
-    near = [row for row in rows if far(row) <= NEAR_S]
+    near = [row for row in rows if far(row) <= NEAR_S and not _of_another(row.text, key)]
     ranked = sorted(
         near,
         key=lambda row: (
+            names[row.node] not in own,
             not is_notable(row.text),
-            far(row) * (1.0 if names[row.node] in own else STRANGER),
+            far(row),
             row.at,
             row.node,
         ),
@@ -72,7 +84,18 @@ def log_clues(
         seen[kind] += 1
         if seen[kind] <= ALIKE and len(kept) < MOST:
             kept.append(row)
-    return tuple(_clue(row, names, moments) for row in sorted(kept, key=lambda row: (row.at, row.node)))
+    told = list(dict.fromkeys([*moments, *edges]))
+    return tuple(_clue(row, names, told) for row in sorted(kept, key=lambda row: (row.at, row.node)))
+
+
+def _ends(fault: Band) -> tuple[tuple[float, str], tuple[float, str]]:
+    return (fault.start, "begins"), (fault.end, "ends")
+
+
+def _of_another(text: str, key: int | None) -> bool:
+    """Whether a line tells of another queue than that of the occurrence."""
+    named = ELSEWHERE.search(text)
+    return key is not None and named is not None and int(named[1]) != key
 
 
 def _clue(row: LogRow, names: Sequence[str], moments: Sequence[tuple[float, str]]) -> LogClue:

@@ -33,7 +33,7 @@ CALM: Final = 4.0
 SAME_CLOCK: Final = ("netns", "docker", "sim")
 """Backends whose hosts run on the kernel of the control host, and so on its clocks, or in its simulated time."""
 
-_NOTABLE: Final = re.compile(r"\b(warn|warning|error|fatal|panic|severe|exception)\b", re.IGNORECASE)
+_NOTABLE: Final = re.compile(r"\b(warn|warning|error|fatal|panic|severe|exception)\b|\[(WRN|ERR|FTL)\]", re.IGNORECASE)
 _NUMBER: Final = re.compile(r"\d+")
 
 

@@ -89,23 +89,28 @@ class FaultRow(msgspec.Struct, frozen=True, kw_only=True):
     steady: str
     folded: bool = False
     shared: str = ""
+    whole: float | None = None
 
 
 class RtoCell(msgspec.Struct, frozen=True, kw_only=True):
     """Recovery of one kind of operation from one fault, in words; ``share`` of the scale for its bar.
 
-    ``shared``: that the outage belongs to other faults as well, and when it was; empty if it belongs to this one alone.
+    ``length``: of the longest outage. ``where``: its key, when it began and ended, what was ok in it.
+    ``elsewhere``: of an outage that is told with another fault, which one; else empty. ``shared``: which other
+    faults it belongs to. ``later``: the longest outage that began after the heal, if it is another one.
     """
 
     f: str
-    all_queues: str
-    worst_queue: str
+    length: str
+    where: str
     when: str
     resolution: str
     share: float
     tone: str
     lagged: bool
     shared: str = ""
+    elsewhere: str = ""
+    later: str = ""
 
 
 class Recovery(msgspec.Struct, frozen=True, kw_only=True):
@@ -186,9 +191,13 @@ class Assumption(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Moment(msgspec.Struct, frozen=True):
-    """A time of a table, in seconds since the load began; None where there is none. The page's clock shows it."""
+    """A time of a table, in seconds since the load began; None where there is none. The page's clock shows it.
+
+    ``digits``: three where another time beside it would read alike.
+    """
 
     at_s: float | None
+    digits: int = 1
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,6 +18,7 @@ from chaos.core.runinfo import RunInfo
 from chaos.core.series import REFUSED, REFUSED_WORD, Series
 from chaos.core.verdict import FaultResult
 from checkers.history.timeline import fault_spans
+from reports.page.error_variants import labels_of
 from reports.page.logs import utc_origin_s
 from reports.page.replica_lag import lags
 from reports.terms import Terms
@@ -185,7 +186,8 @@ def _intervals_of(seen: Sequence[_Seen], end: float) -> tuple[Interval, ...]:
 
 
 def _epoch(claim: Claim) -> int:
-    return -1 if claim.epoch is None else claim.epoch
+    """The epoch of a claim; -1 where it has none: 0 is nobody's, as of a leader whose epoch nobody has named yet."""
+    return claim.epoch or -1
 
 
 class _Leading:
@@ -203,7 +205,7 @@ class _Leading:
         if not led:
             return _Seen(time, "follow", event.role or "up")
         later = [claim for claim in led if _epoch(claim) > self._newest.get(claim.subject, -1)]
-        stale = all(_epoch(claim) < self._newest.get(claim.subject, -1) for claim in led)
+        stale = all(0 <= _epoch(claim) < self._newest.get(claim.subject, -1) for claim in led)
         self._newest |= {claim.subject: _epoch(claim) for claim in later}
         if later:
             said = f"{event.node} is {self._words(event, later)}"
@@ -220,7 +222,8 @@ class _Leading:
     def _word(self, role: str, claim: Claim) -> str:
         kind = self._run.kind_of(claim.subject)
         of = f" of {claim.subject}" if self._alike[kind] > 1 else ""
-        epoch = "" if claim.epoch is None else f", {self._run.epoch_word(claim.subject)} {claim.epoch}"
+        word = self._run.epoch_word(claim.subject)
+        epoch = "" if claim.epoch is None else f", {word} {claim.epoch}" if claim.epoch else f", {word} not known yet"
         return f"{role}{of}{epoch}"
 
 
@@ -299,9 +302,13 @@ def last_moment(events: Iterable[Event], series: Series | None, origin_ns: int) 
 
 def errors_over_time(series: Series) -> dict[str, list[int]]:
     """Error → how often per step, the most frequent first and all that are rarer together."""
-    ordered = sorted(series.errors, key=lambda text: (text == OTHERS, -sum(series.errors[text]), text))
-    out = {text: series.errors[text] for text in ordered[:OVER_TIME]}
-    if rest := [series.errors[text] for text in ordered[OVER_TIME:]]:
+    labels, errors = labels_of(series.errors), dict[str, list[int]]()
+    for text, steps in series.errors.items():
+        before = errors.get(labels[text], [0] * len(steps))
+        errors[labels[text]] = [one + other for one, other in zip(steps, before, strict=True)]
+    ordered = sorted(errors, key=lambda text: (text == OTHERS, -sum(errors[text]), text))
+    out = {text: errors[text] for text in ordered[:OVER_TIME]}
+    if rest := [errors[text] for text in ordered[OVER_TIME:]]:
         out[OTHERS] = [sum(column) for column in zip(*rest, *([out[OTHERS]] if OTHERS in out else []), strict=True)]
     return out
 

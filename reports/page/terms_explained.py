@@ -55,9 +55,16 @@ TERMS: Final = (
     _term(
         "strong read",
         r"\bstrong reads?\b",
-        "A read of all up to the end, answered by the leader. It must return what was acknowledged before it began; a "
-        "poll or a read from a replica that does not lead may be behind.",
+        "A read of all up to the end. Whoever answers it must return what was acknowledged before it began, so a node "
+        "that does not lead has to refuse it. A poll or a slave read may be behind.",
     ),
+    _term(
+        "refused by design",
+        r"\brefused by design\b",
+        "Refused to a client that stays on one node on purpose, by a node that must not serve. It is no error.",
+    ),
+    _term("entry", r"\bentry (?=\d)", "One of the places of an object that a watch is told about, by its number."),
+    _term("key", r"\bk\d+\b", "An object by its number: k1 is the queue, register, space or place 1."),
     _term("slave read", r"\bslave[- ]reads?\b", "A read from a replica that does not lead. It may be behind."),
     _term(
         "int-",

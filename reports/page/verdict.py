@@ -78,9 +78,9 @@ def first_superseded_leader(strips: Sequence[Strip]) -> str:
 
 
 TWO_LEADERS: Final = {
-    "roles": "{} led beside a newer leader and may not have known of it: that is no contradiction. "
-    "Two leaders of one epoch or term would be one.",
-    "min-in-sync": "{} led beside a newer leader: each is judged by the set with which it acknowledged. "
+    "roles": "{} said to lead beside a newer leader. Judged is only whether two leaders were of one epoch or term: "
+    "these were not.",
+    "min-in-sync": "{} said to lead beside a newer leader: each is judged by the set that was seen of it. "
     "Whether a message was lost is said by no-loss.",
 }
 """Why these checks pass though the page shows two leaders at the same time; with whom it shows."""

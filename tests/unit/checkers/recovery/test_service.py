@@ -14,14 +14,14 @@ def row(start, count, every_s=0.1, **facts):
     return OpLiteral(sends=Sends(start=start, count=count, every_s=every_s, **facts))
 
 
-def judged(tmp_path, *ops, faults=(), keys=1, quiet=()):
+def judged(tmp_path, *ops, faults=(), keys=1, quiet=(), recovers_within_s=0.0):
     literal = HistoryLiteral(
         name="x",
         rules=(1,),
         about="",
         ops=ops,
         faults=faults,
-        run=RunLiteral(keys=keys, quiet=quiet),
+        run=RunLiteral(keys=keys, quiet=quiet, recovers_within_s=recovers_within_s),
         expect=Expected(valid=True),
     )
     write_run_folder(literal, tmp_path / "run")
@@ -136,6 +136,51 @@ def test_a_second_is_served_over_all_queues_if_any_queue_was(tmp_path):
     other = OpLiteral(sends=Sends(start=0.05, count=100, every_s=0.1, outcome="fail", first=300), to=1)
     results = judged(tmp_path, row(0.05, 100, offset=0), other, keys=2)
     assert [(one.key, one.share) for one in results.availability] == [(-1, 1.0), (0, 1.0), (1, 0.0)]
+
+
+def test_over_all_queues_a_second_is_served_by_what_was_due_in_it_as_for_one_queue(tmp_path):
+    results = judged(
+        tmp_path,
+        OpLiteral(at=(1.9, 2.4), send="1:0", ok=0),
+        OpLiteral(at=(3.2, 3.3), send="1:1", fail="refused"),
+        OpLiteral(at=(2.8, 3.6), send="1:2", ok=1),
+    )
+    overall, queue = results.availability
+    assert (overall.share, overall.seconds) == (queue.share, queue.seconds) == (pytest.approx(2 / 3, abs=1e-6), 3)
+
+
+def test_an_outage_counts_what_was_ok_in_it_and_a_later_one_is_told_beside_it(tmp_path):
+    (fault,) = judged(
+        tmp_path,
+        row(0.05, 50, offset=0),
+        row(5.05, 20, first=100, outcome="fail"),
+        row(7.05, 2, first=200, offset=50),
+        row(7.25, 20, first=300, outcome="fail"),
+        row(9.25, 50, first=400, offset=52),
+        row(14.25, 10, first=500, outcome="fail"),
+        row(15.25, 30, first=600, offset=102),
+        faults=(FaultLiteral(inject=5.0, heal=8.0, targets=("b1",)),),
+    ).faults
+    longest = max((one for one in fault.rto if one.f == "send"), key=lambda one: one.key)
+    assert (longest.ok, longest.seconds) == (2, pytest.approx(4.21, abs=0.05))
+    (later,) = fault.later
+    assert (later.f, later.key, later.ok, later.start_ns) == ("send", 0, 0, ORIGIN_NS + int(14.25 * NS))
+
+
+def test_recovery_tells_of_a_silence_after_service_was_back(tmp_path):
+    results = judged(
+        tmp_path,
+        row(0.05, 60, offset=0),
+        row(6.05, 30, first=100, outcome="fail"),
+        row(9.05, 30, first=200, offset=60),
+        faults=(FaultLiteral(inject=3.0, heal=4.0, targets=("b1",)),),
+        recovers_within_s=20,
+    )
+    (found,) = (check.found for check in results.checks if check.name == "recovery")
+    assert (
+        found
+        == "every queue took sends again within 0.1 s (later silent for up to 3.0 s: queue 0 from 6.0 s), 20 s promised"
+    )
 
 
 def test_a_history_without_sends_has_no_figures(tmp_path):

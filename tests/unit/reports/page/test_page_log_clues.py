@@ -42,11 +42,22 @@ def test_of_lines_that_differ_in_numbers_alone_few_are_told() -> None:
 
 def test_a_node_that_has_no_part_stands_behind_one_that_has() -> None:
     own = [LogRow(26.0, 0, f"own {'x' * n}") for n in range(MOST)]
-    other = [LogRow(24.3, 2, f"other {'x' * n}") for n in range(MOST)]
+    other = [LogRow(24.0, 2, f"ERROR other {'x' * n}") for n in range(MOST)]
     assert not any(text.startswith("own") for text in texts(other)), "it is told where nothing else is"
-    assert [text[:3] for text in texts([*own, *other])].count("own") < MOST, "much nearer lines still come first"
-    nearer = [msgspec.structs.replace(row, at=25.9) for row in other]
-    assert all(text.startswith("own") for text in texts([*own, *nearer]))
+    assert all(text.startswith("own") for text in texts([*own, *other])), "though it is nearer and warns"
+
+
+def test_a_line_of_another_queue_is_none() -> None:
+    rows = [LogRow(24.0, 0, 'acted {"queue":3,"offset":1}'), LogRow(24.1, 0, 'acted {"queue":0,"offset":1}')]
+    assert [one.at for one in log_clues(rows, NAMES, 24.0, [CUT], ["b1"], key=0)] == [24.1]
+    assert len(log_clues(rows, NAMES, 24.0, [CUT], ["b1"])) == ALIKE
+
+
+def test_a_line_is_told_by_the_nearest_fault_also_if_another_one_is_blamed() -> None:
+    later = msgspec.structs.replace(CUT, id=4, start=31.0, end=41.0)
+    (line,) = log_clues([LogRow(32.5, 0, "late")], NAMES, 24.0, [CUT], ["b1"], every=[CUT, later])
+    assert line.near == "1.5 s after fault 4 begins"
+    assert log_clues([LogRow(34.5, 0, "later")], NAMES, 24.0, [CUT], ["b1"], every=[CUT, later]) == ()
 
 
 def test_what_is_far_from_all_of_it_is_no_clue() -> None:

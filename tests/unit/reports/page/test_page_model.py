@@ -91,6 +91,9 @@ def test_run_again_repeats_the_options_with_the_seed_that_was_drawn() -> None:
     assert again == "chaos run --set 'a=b c' --rate 9 --seed 77"
     assert words.run_again(("/x/chaos/__main__.py", "run", "--seed=5"), 77) == "chaos run --seed 77"
     assert words.run_again((), 77) == "chaos run --seed 77"
+    brought = {"--nemesis": "leader-kill", "--rto-budget": "10"}
+    again = words.run_again(("chaos", "run", "--bug", "x", "--nemesis=mix"), 7, brought)
+    assert again == "chaos run --bug x --nemesis=mix --rto-budget 10 --seed 7"
     made = ("chaos", "generate", "--ops", "99", "--seed", "5", "--output", "made")
     assert words.run_again(made, 5) == "chaos generate --ops 99 --output made --seed 5"
 
@@ -116,14 +119,14 @@ def test_recovery_lines_and_rows(reports_by_kind: dict[str, ReportData]) -> None
         "RPO: 328 acknowledged messages lost, of these 328 after fault 1",
     )
     (first, (short,)), (third, (endless,)) = recovery.rows
-    assert (first.id, short.all_queues, short.worst_queue, short.when, short.tone) == (
+    assert (first.id, short.length, short.where, short.when, short.tone) == (
         1,
-        "2.6 s",
-        "3.0 s (queue 2)",
+        "3.0 s",
+        "queue 2",
         "before the heal",
         "good",
     )
-    assert (third.id, endless.all_queues, endless.share, endless.tone, endless.lagged) == (3, "never", 1.0, "bad", True)
+    assert (third.id, endless.length, endless.share, endless.tone, endless.lagged) == (3, "never", 1.0, "bad", True)
     faults = reports_by_kind["invalid"].faults
     assert [(fault.rto, fault.rto_of) for fault in faults] == [("3.0 s", "send"), ("none", "send"), ("never", "send")]
     assert reports_by_kind["valid"].recovery.lines[-1] == "RPO: 0 acknowledged messages lost"
@@ -337,7 +340,7 @@ def test_in_effect_stand_among_the_assumptions_and_in_the_environment(folders: d
 
 def test_the_service_is_told_by_queue_the_least_available_first_and_by_fault(folders: dict[str, Path]) -> None:
     available, latency = report_data(read_parts(folders["valid"])).service
-    assert available.rows[0] == ("all queues", "99.2 %", "120", "5.1 s", Moment(21.0))
+    assert available.rows[0] == ("any queue", "99.2 %", "120", "5.1 s (queue 2)", Moment(21.0))
     assert [row[0] for row in available.rows[1:]] == ["queue 2", "queue 0", "queue 1", "queue 3"]
     assert latency.rows[1] == ("1 leader-partition", "4100", "40 ms", "2.9 s", "5.2 s", "5.4 s", "328")
     assert report_data(read_parts(folders["empty"])).service == ()
@@ -367,7 +370,7 @@ def test_an_object_is_told_in_the_words_of_its_model(folders: dict[str, Path]) -
     data = changed(folders["valid"], run=run, series=series)
     assert data.charts.ops == {1: "read", 2: "write", 3: "cas"}
     assert data.charts.unread == []
-    assert "100 writes/s · 8 clients · 4 registers" in data.facts
+    assert "150 changes/s · 8 clients · 4 registers" in data.facts
     (rate,) = (one for one in data.assumptions if one.name == "rate")
     assert rate.text == "198 changes a second were sent over 121 s; 150 were asked for"
     assert rate.tone == "good"

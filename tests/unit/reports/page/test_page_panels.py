@@ -63,6 +63,15 @@ def test_an_old_master_that_still_believes_is_superseded() -> None:
     ]
 
 
+def test_a_leader_whose_epoch_nobody_has_named_yet_is_not_superseded() -> None:
+    events = [seen("b1", t, role="master", epoch=1) for t in range(4)]
+    events += [seen("b2", t + 0.1, role="master", epoch=0 if t < 2 else 2) for t in range(4)]
+    assert [(tone, label) for _, _, tone, label in strip_of(events, "b2")] == [
+        ("lead", "master, epoch not known yet"),
+        ("lead", "master, epoch 2"),
+    ]
+
+
 def test_leaders_of_two_subjects_do_not_supersede_each_other_and_are_told_apart() -> None:
     two = msgspec.structs.replace(RUN, subjects=(Subject(name="p0", keys=(0,)), Subject(name="p1", keys=(1,))))
     events = [

@@ -31,16 +31,16 @@ def outage(f: str, start: float, seconds: float, key: int = 0, *, recovered: boo
 
 
 def told(*faults: FaultResult) -> dict[tuple[int, str], str]:
-    found = shared_outages(faults, 100 * NS_PER_S)
-    return {(number, f): one.words(number) for (number, f), one in found.items()}
+    found = shared_outages(faults)
+    return {(number, f): one.brief(number) for (number, f), one in found.items()}
 
 
 def test_one_outage_of_three_faults_is_told_with_the_first() -> None:
     long = outage("read", 26.9, 7.6)
     assert told(fault(12, *long), fault(13, *long), fault(14, *long)) == {
-        (12, "read"): "one outage with faults 13 and 14, from 26.9 s to 34.5 s",
-        (13, "read"): "the same outage as in the row of fault 12, from 26.9 s to 34.5 s",
-        (14, "read"): "the same outage as in the row of fault 12, from 26.9 s to 34.5 s",
+        (12, "read"): "belongs to faults 13 and 14 as well",
+        (13, "read"): "the same outage as in the row of fault 12",
+        (14, "read"): "the same outage as in the row of fault 12",
     }
 
 
@@ -62,8 +62,8 @@ def test_no_outage_is_none_that_is_shared() -> None:
 def test_an_outage_that_never_ended() -> None:
     endless = outage("send", 5, 40, recovered=False)
     assert told(fault(1, *endless), fault(2, *endless)) == {
-        (1, "send"): "one outage with fault 2, from 5.0 s on, without an end",
-        (2, "send"): "the same outage as in the row of fault 1, from 5.0 s on, without an end",
+        (1, "send"): "belongs to fault 2 as well",
+        (2, "send"): "the same outage as in the row of fault 1",
     }
 
 

@@ -110,7 +110,9 @@ def test_checks_that_pass_say_why_two_leaders_are_no_contradiction(red: Parts) -
     checks = tuple(CheckResult(name=name, valid=True, found="clean") for name in ("roles", "min-in-sync", "order"))
     shown = rows(msgspec.structs.replace(results_of(red), checks=checks), first_superseded_leader([SUPERSEDED]))
     for name in ("roles", "min-in-sync"):
-        assert shown[name].reason.startswith("b1 (master, epoch 1) from 22.0 s to 40.0 s led beside a newer leader")
+        assert shown[name].reason.startswith(
+            "b1 (master, epoch 1) from 22.0 s to 40.0 s said to lead beside a newer leader"
+        )
     assert shown["order"].reason == ""
 
 

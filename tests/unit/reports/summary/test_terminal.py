@@ -36,7 +36,7 @@ RTO of send: never recovered from fault 3; 3.0 s (fault 1); 1 fault without an o
 RTO of poll: 3 faults without an outage; budget 10 s
 steady throughput again: not after fault 3; at most 3.0 s after the heal (fault 1)
 RPO: 328 acknowledged messages lost, of these 328 after fault 1
-available 99.2 % of 120 seconds, queue 2 95.0 %; longest silence 5.1 s (queue 2, from 21.0 s)
+available 99.2 % of 120 seconds (any queue), queue 2 95.0 %; longest silence 5.1 s (queue 2, from 21.0 s)
 end to end p50 31 ms, p99 210 ms, longest 913 ms
 end to end under fault 1 p50 40 ms, p99 5.2 s, longest 5.4 s
 
