@@ -50,7 +50,7 @@ class Contradiction(NamedTuple):
         """The fault under which they spoke: one that cut off who is to be looked at, else that of who spoke last."""
         cut = next((cut for one in self.heard if (cut := _cut_off_by(context, one)) is not None), None)
         if cut is not None:
-            return Blame(cut, hit=True, during=True)
+            return Blame(cut, hit=True, during=True, at_ns=self.known_ns)
         second = self.heard[1]
         return find_blame(context, second.by, second.at_ns, second.at_ns)
 

@@ -290,6 +290,6 @@ def examples(made: Iterable[Example]) -> tuple[Example, ...]:
     return tuple(out)
 
 
-def seconds_text(context: Context, at_ns: int) -> str:
+def seconds_text(context: Context, at_ns: int, *, digits: int = 1) -> str:
     """A time as ``24.0 s``."""
-    return f"{context.timeline.seconds(at_ns):.1f} s"
+    return f"{context.timeline.seconds(at_ns):.{digits}f} s"

@@ -52,8 +52,8 @@ class CheckRow(msgspec.Struct, frozen=True, kw_only=True):
 class Clue(msgspec.Struct, frozen=True, kw_only=True):
     """One example of what the headline tells, in a line: which it is, where on the page, and name and value of facts.
 
-    The facts are the message, its place, whom to look at first, the fault and what should have been, as far as they
-    are known.
+    The facts are the message, its place, whom to look at first, where it was seen, the fault and what should have been,
+    as far as they are known.
     """
 
     example: str

@@ -71,9 +71,13 @@ def test_the_example_of_the_headline_does_not_contradict_it(red: Parts) -> None:
     told = Headline(anomaly="lost-write", nodes=("b2",), fault=3)
     data = report_data(msgspec.structs.replace(red, results=msgspec.structs.replace(results, headline=told)))
     first, *others = next(one for one in data.anomalies if one.name == "lost-write").examples
-    assert dict(first.facts)["node"] == "b1"
-    assert dict(first.facts)["look at"] == "b2, as the headline says"
-    assert dict(first.facts)["fault"] == "3, as the headline says; by its time 1"
+    facts = dict(first.facts)
+    assert (facts["look at"], facts["seen at"], facts["fault"]) == ("b2", "b1", "3")
+    assert "node" not in facts, "two words for whom to look at"
+    assert data.clue is not None
+    above = dict(data.clue.facts)
+    assert (above["look at"], above["seen at"]) == ("b2", "b1")
+    assert above["fault"].startswith("3 "), "the same fault, with its name"
     assert all("look at" not in dict(one.facts) for one in others)
 
 
