@@ -100,8 +100,9 @@ def _sets(context: Context, subject: str | None) -> Iterator[tuple[int, str, Hea
     """Number, members, and who said so."""
     for one in context.timeline.in_sync:
         if one.subject == subject and one.number >= 0:
-            members = join_names(one.members)
-            what = f"SyncStateSet {one.number} of {subject} was {members}"
+            members = join_names(one.members) or "nobody"
+            of = f" of {subject}" if len(context.run.replicated) > 1 else ""
+            what = f"SyncStateSet number {one.number}{of} had {members}{' alone' if len(one.members) == 1 else ''}"
             yield one.number, members, Heard(what, one.node, one.first_ns)
 
 
