@@ -23,6 +23,7 @@ from checkers.anomalies.findings import (
     place_words,
     ranges_of,
     seconds_text,
+    spread_of,
 )
 from checkers.anomalies.findings_check import FindingsCheck
 from checkers.anomalies.replicas_down import Away, replicas_away
@@ -154,6 +155,7 @@ class MinInSyncKernel(FindingsCheck):
                 count=len(bad),
                 examples=examples(told_of()),
                 ranges=ranges_of(shard.key, log.offset[np.array(bad, dtype=np.int64)]),
+                spread=spread_of(shard, context, bad),
             ),
         )
 

@@ -83,6 +83,7 @@ def _view(name: str, beside: _Surroundings, parts: tuple[AnomalyView, ...] = ())
         count=anomaly.count,
         weight=weight_of(name, anomaly),
         why_allowed=beside.reasons.get(name, "") if anomaly.allowed else "",
+        spread=anomaly.spread,
         examples=tuple(_example_view(name, number, beside) for number in range(len(anomaly.examples))),
         parts=parts,
     )
@@ -190,8 +191,11 @@ def facts_of(
     node and another fault than the occurrence alone would. Then it says whom to look at and which fault came before
     it, everywhere on the page alike, and ``seen at`` has the node that the occurrence itself is of.
     """
-    queue = "" if example.key is None else f"{key} {example.key}"
+    named_place = key == "place"  # the fact is called so already
+    queue = "" if example.key is None else f"{'' if named_place else f'{key} '}{example.key}"
     offset = "" if example.offset is None else f"offset {example.offset}"
+    if example.last_offset is not None and example.last_offset != example.offset:
+        offset = f"offsets {example.offset} to {example.last_offset}"
     elsewhere = told is not None and told.nodes not in ((), (example.node,))
     fault = example.fault if told is None or told.fault is None else told.fault
     named = (

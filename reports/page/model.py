@@ -163,6 +163,7 @@ class AnomalyView(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of anomaly; ``parts`` are kinds that have the same cause.
 
     ``weight``: error, undecided (makes a verdict unknown, not false) or allowed. ``rule``: where it is defined.
+    ``spread``: see ``chaos.core.verdict.Anomaly``.
     """
 
     name: str
@@ -173,6 +174,7 @@ class AnomalyView(msgspec.Struct, frozen=True, kw_only=True):
     count: int
     weight: str
     why_allowed: str
+    spread: str
     examples: tuple[ExampleView, ...]
     parts: tuple["AnomalyView", ...]
 
