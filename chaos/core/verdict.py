@@ -82,13 +82,15 @@ class Example(msgspec.Struct, frozen=True, kw_only=True):
 class Anomaly(msgspec.Struct, frozen=True, kw_only=True):
     """All occurrences of one kind. ``allowed`` ones do not make the history invalid.
 
-    ``part_of`` names the headline anomaly that has the same cause (SEMANTICS 9), if there is one.
+    ``part_of`` names the headline anomaly that has the same cause (SEMANTICS 9), if there is one. ``spread``: how many
+    each node answered, when the first and the last were, and how many before any fault, in words; empty if not counted.
     """
 
     count: int
     allowed: bool
     examples: tuple[Example, ...] = ()
     part_of: str | None = None
+    spread: str = ""
 
 
 class Headline(msgspec.Struct, frozen=True, kw_only=True):

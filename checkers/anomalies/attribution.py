@@ -22,6 +22,9 @@ from checkers.history.leadership import Reign
 from checkers.history.timeline import FaultSpan
 
 _SHOWN: Final = 3
+_SOON_S: Final = 0.1
+"""Shorter times are told in milliseconds: they would read as no time at all."""
+
 _STATES: Final = ("with ", "without ", "out of ", "short of ", "behind ")
 """Verbs of faults that begin so describe a state, as "without power": a node is left so, not done so."""
 
@@ -29,11 +32,12 @@ READ_WORDS: Final = {F.POLL: "poll", F.READ: "strong read", F.SLAVE_READ: "slave
 
 
 class Blame(NamedTuple):
-    """A fault, whether it hit the node that is spoken of, and whether it was in force."""
+    """A fault, whether it hit the node that is spoken of, whether it was in force, and for which instant (ns)."""
 
     fault: FaultSpan
     hit: bool
     during: bool
+    at_ns: int
 
 
 def find_blame(context: Context, node: str, first_ns: int, last_ns: int, *, later: bool = False) -> Blame | None:
@@ -51,15 +55,17 @@ def find_blame(context: Context, node: str, first_ns: int, last_ns: int, *, late
     begun = [fault for fault in faults if (fault.inject_ns or 0) <= last_ns]
     hits = [fault for fault in begun if node in fault.targets and _in_force(fault, first_ns)]
     if hits:
-        return Blame(hits[-1], hit=True, during=True)
+        return Blame(hits[-1], hit=True, during=True, at_ns=last_ns)
     after = [fault for fault in faults if node in fault.targets and (fault.inject_ns or 0) > last_ns]
     if later and after:
         before = [fault for fault in begun if node in fault.targets or fault.identity.nature.hits == "links"]
         gone_ns = first_ns - before[-1].in_force_until_ns() if before else NEVER_NS
         if gone_ns < (after[0].inject_ns or 0) - last_ns:
-            return Blame(before[-1], hit=False, during=_in_force(before[-1], first_ns))
-        return Blame(after[0], hit=True, during=True)
-    return Blame(begun[-1], hit=False, during=_in_force(begun[-1], first_ns)) if begun else None
+            return Blame(before[-1], hit=False, during=_in_force(before[-1], last_ns), at_ns=last_ns)
+        return Blame(after[0], hit=True, during=True, at_ns=last_ns)
+    if not begun:
+        return None
+    return Blame(begun[-1], hit=False, during=_in_force(begun[-1], last_ns), at_ns=last_ns)
 
 
 def _in_force(fault: FaultSpan, at_ns: int) -> bool:
@@ -93,25 +99,46 @@ def newer_leader(context: Context, node: str, at_ns: int, subject: str | None) -
 
 def fault_name(fault: FaultSpan, *, whom: bool = True) -> str:
     """``fault 2 (leader-kill on b1)``."""
+    return f"fault {fault.id} ({fault.name}{f' on {targets_words(fault)}' if whom and fault.targets else ''})"
+
+
+def targets_words(fault: FaultSpan) -> str:
+    """``b1 and b2``, ``b1, b2, b3 and 2 more``: whom a fault hit."""
     more = f" and {len(fault.targets) - _SHOWN} more" if len(fault.targets) > _SHOWN else ""
-    shown = join_names(fault.targets) if not more else ", ".join(fault.targets[:_SHOWN]) + more
-    return f"fault {fault.id} ({fault.name}{f' on {shown}' if whom and fault.targets else ''})"
+    return join_names(fault.targets) if not more else ", ".join(fault.targets[:_SHOWN]) + more
 
 
 def fault_words(context: Context, blame: Blame) -> str:
-    """``cut off by fault 2 (leader-partition) at 28.0 s``, ``after fault 1 (kill on b1) from 8.0 s to 9.0 s``."""
+    """``cut off by fault 2 (leader-partition) at 28.0 s``, ``9.3 s after fault 1 (kill on b1) had ended``.
+
+    Of a fault that hit others: ``while b1 was killed by fault 1 (kill, since 8.0 s)``.
+    """
     at = seconds_text(context, blame.fault.inject_ns or 0)
     if blame.hit:
         return f"{blame.fault.identity.nature.verb} by {fault_name(blame.fault, whom=False)} at {at}"
     if blame.during:
-        return f"under {fault_name(blame.fault)} since {at}"
-    until_ns = blame.fault.in_force_until_ns()
-    until = f" to {seconds_text(context, until_ns)}" if until_ns < NEVER_NS else ""
-    return f"after {fault_name(blame.fault)} from {at}{until}"
+        return _while(blame.fault, at)
+    return f"{_gone_for(blame)} after {fault_name(blame.fault)} had ended"
+
+
+def _while(fault: FaultSpan, since: str) -> str:
+    """A fault of others that is in force."""
+    whom, verb = targets_words(fault), fault.identity.nature.verb
+    if not whom:
+        return f"under {fault_name(fault)} since {since}"
+    left = "left " if verb.startswith(_STATES) else ""
+    was = "was" if len(fault.targets) == 1 else "were"
+    return f"while {whom} {was} {left}{verb} by fault {fault.id} ({fault.name}, since {since})"
+
+
+def _gone_for(blame: Blame) -> str:
+    """How long ago a fault ended: ``9.3 s``."""
+    gone_s = (blame.at_ns - blame.fault.in_force_until_ns()) / NS_PER_S
+    return f"{gone_s:.1f} s" if gone_s >= _SOON_S else f"{1000 * gone_s:.0f} ms"
 
 
 def hit_words(context: Context, node: str, blame: Blame | None) -> str:
-    """``; b1 had been killed by fault 2 (kill) at 2.8 s``, or ``, under fault 2 ...`` if that did not hit the node.
+    """``; b1 had been killed by fault 2 (kill) at 2.8 s``, or ``, while b2 ...`` if the fault did not hit the node.
 
     The end of a sentence about what was done around the node; empty if there is no fault to be named.
     """
@@ -133,8 +160,12 @@ def apart_words(context: Context, blame: Blame, at_ns: int) -> str:
         return f", and was {left}{verb} by {fault_name(blame.fault, whom=False)} at {seconds_text(context, begun_ns)}"
     if blame.during:
         return ""
-    gone_s = (at_ns - blame.fault.in_force_until_ns()) / NS_PER_S
-    return f", {gone_s:.1f} s after {fault_name(blame.fault)} was over"
+    return f", {_gone_for(blame._replace(at_ns=at_ns))} after {fault_name(blame.fault)} had ended"
+
+
+def led_by_ns(reign: Reign, did_ns: int) -> int:
+    """Since when at the latest a node led: since it was heard, or did what only a leader does, if that was before."""
+    return min(reign.first_ns, did_ns) if did_ns > reign.not_before_ns else reign.first_ns
 
 
 def reign_words(reign: Reign, context: Context) -> str:

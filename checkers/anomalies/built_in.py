@@ -136,7 +136,7 @@ STRONGEST_FIRST: Final = (
     ),
     kind(
         "dual-leader",
-        ("epoch with two leaders", "epochs with two leaders"),
+        ("epoch or term with two leaders", "epochs or terms with two leaders"),
         "two nodes lead one subject in the same epoch",
         "one node leads a subject in an epoch",
         rule="15",

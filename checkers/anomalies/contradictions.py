@@ -50,7 +50,7 @@ class Contradiction(NamedTuple):
         """The fault under which they spoke: one that cut off who is to be looked at, else that of who spoke last."""
         cut = next((cut for one in self.heard if (cut := _cut_off_by(context, one)) is not None), None)
         if cut is not None:
-            return Blame(cut, hit=True, during=True)
+            return Blame(cut, hit=True, during=True, at_ns=self.known_ns)
         second = self.heard[1]
         return find_blame(context, second.by, second.at_ns, second.at_ns)
 
@@ -100,8 +100,9 @@ def _sets(context: Context, subject: str | None) -> Iterator[tuple[int, str, Hea
     """Number, members, and who said so."""
     for one in context.timeline.in_sync:
         if one.subject == subject and one.number >= 0:
-            members = join_names(one.members)
-            what = f"SyncStateSet {one.number} of {subject} was {members}"
+            members = join_names(one.members) or "nobody"
+            of = f" of {subject}" if len(context.run.replicated) > 1 else ""
+            what = f"SyncStateSet number {one.number}{of} had {members}{' alone' if len(one.members) == 1 else ''}"
             yield one.number, members, Heard(what, one.node, one.first_ns)
 
 

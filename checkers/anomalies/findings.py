@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 
 from chaos.core.clock import NS_PER_S
+from chaos.core.history import NEVER_NS
 from chaos.core.name_lists import join_names
 from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example, Valid
@@ -33,13 +34,34 @@ Range = tuple[int, int, int]
 """Queue, first offset, last offset."""
 
 
+class Spread(msgspec.Struct, frozen=True, kw_only=True):
+    """All occurrences of one anomaly by who answered, the first and the last (ns), and how many before any fault."""
+
+    nodes: dict[str, int]
+    first_ns: int
+    last_ns: int
+    before: int
+
+    def words(self, context: Context) -> str:
+        """``b2 101, b3 73; first at 8.6 s, last at 49.0 s; 0 before any fault``: several nodes, the most first."""
+        own = sorted(self.nodes.items(), key=lambda one: (-one[1], one[0]))
+        first, last = (seconds_text(context, at_ns) for at_ns in (self.first_ns, self.last_ns))
+        times = f"first at {first}, last at {last}" if first != last else f"at {first}"
+        faults = f"; {self.before} before any fault" if context.timeline.injected() else ""
+        return f"{', '.join(f'{node} {count}' for node, count in own)}; {times}{faults}"
+
+
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """All occurrences of one anomaly. ``excused``: how many of them a promise covers if there is one."""
+    """All occurrences of one anomaly. ``excused``: how many of them a promise covers if there is one.
+
+    ``spread``: where and when they were, None if nobody counted.
+    """
 
     count: int
     examples: tuple[Example, ...] = ()
     ranges: tuple[Range, ...] = ()
     excused: int | None = None
+    spread: Spread | None = None
 
 
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +88,38 @@ def _added(left: Finding, right: Finding) -> Finding:
         examples=tuple(sorted((*left.examples, *right.examples), key=_place)[:EXAMPLES]),
         ranges=tuple(sorted((*left.ranges, *right.ranges))),
         excused=None if left.excused is None and right.excused is None else sum(excused),
+        spread=_both(left.spread, right.spread),
+    )
+
+
+def _both(left: Spread | None, right: Spread | None) -> Spread | None:
+    """Of two shards; None if one was not counted."""
+    if left is None or right is None:
+        return None
+    return Spread(
+        nodes={
+            node: left.nodes.get(node, 0) + right.nodes.get(node, 0) for node in sorted({*left.nodes, *right.nodes})
+        },
+        first_ns=min(left.first_ns, right.first_ns),
+        last_ns=max(left.last_ns, right.last_ns),
+        before=left.before + right.before,
+    )
+
+
+def spread_of(shard: QueueShard, context: Context, ops: Collection[int] | Ints) -> Spread | None:
+    """Where and when operations were answered, or asked where there was no answer; None if there are none."""
+    which = np.asarray(list(ops), dtype=np.int64)
+    if not len(which):
+        return None
+    done_ns = shard.ops.complete[which]
+    at_ns = np.where(done_ns == NEVER_NS, shard.ops.invoke[which], done_ns)
+    places, counts = np.unique(shard.ops.node[which], return_counts=True)
+    begun = [fault.inject_ns or 0 for fault in context.timeline.injected()]
+    return Spread(
+        nodes={node_name(context, int(place)): int(count) for place, count in zip(places, counts, strict=True)},
+        first_ns=int(at_ns.min()),
+        last_ns=int(at_ns.max()),
+        before=int((at_ns < begun[0]).sum()) if begun else len(which),
     )
 
 
@@ -106,7 +160,8 @@ def anomaly(name: str, finding: Finding, context: Context) -> Anomaly:
     """
     promised = name in context.run.promises.allowed and kind_of(name).excused_by == "promise"
     covered = finding.excused is None or finding.excused == finding.count or not context.whole
-    return Anomaly(count=finding.count, allowed=promised and covered, examples=finding.examples)
+    spread = finding.spread.words(context) if finding.spread is not None else ""
+    return Anomaly(count=finding.count, allowed=promised and covered, examples=finding.examples, spread=spread)
 
 
 def combine_anomalies(found: Iterable[Mapping[str, Anomaly]]) -> dict[str, Anomaly]:
@@ -122,6 +177,7 @@ def combine_anomalies(found: Iterable[Mapping[str, Anomaly]]) -> dict[str, Anoma
                 count=before.count + one.count,
                 allowed=before.allowed and one.allowed,
                 examples=(*before.examples, *one.examples)[:EXAMPLES],
+                spread="",
             )
         )
     return out

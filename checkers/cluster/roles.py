@@ -5,11 +5,12 @@ anomaly: it cannot know. Nor are the leaders of two subjects. Does not judge wha
 """
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Final, Literal
 
-from chaos.core.name_lists import listed_all
+from chaos.core.name_lists import join_names
 from chaos.core.verdict import CheckResult, Example
-from checkers.anomalies.attribution import actor, fault_words, find_blame
+from checkers.anomalies.attribution import actor, fault_words, find_blame, hit_words
 from checkers.anomalies.catalogue import kinds_named
 from checkers.anomalies.findings import Finding, conclude_findings, examples, findings, seconds_text
 from checkers.history.check_input import Context, QueueShard
@@ -32,20 +33,36 @@ def _doubles(context: Context) -> list[Example]:
             who = actor(context, second.node, second.first_ns, subject=subject)
             out.append(
                 who.example(
-                    f"{listed_all(nodes)} led in {context.run.epoch_word(subject)} "
-                    f"{epoch} of {subject}: {heard}{_fault(context, second.node, second.first_ns)}"
+                    f"{_named(context, subject, epoch)} was led by {join_names(nodes)}, "
+                    f"{'at the same time' if _overlap(reigns) else 'one after the other'}: "
+                    f"{heard}{_fault(context, second.node, second.first_ns)}"
                 )
             )
     return out
 
 
+def _named(context: Context, subject: str, epoch: int) -> str:
+    """``term 1``; ``epoch 5 of brokers`` where others count in the same word."""
+    word = context.run.epoch_word(subject)
+    alike = [one for one in context.run.subjects if context.run.epoch_word(one.name) == word]
+    return f"{word} {epoch}{f' of {subject}' if len(alike) > 1 else ''}"
+
+
+def _overlap(reigns: Sequence[Reign]) -> bool:
+    """Whether two nodes were heard to lead at one time."""
+    return any(
+        one.node != other.node and one.first_ns <= other.last_ns and other.first_ns <= one.last_ns
+        for one in reigns
+        for other in reigns
+    )
+
+
 def _fault(context: Context, node: str, at_ns: int) -> str:
     """The fault to be named for a claim, as the end of a sentence."""
     blame = find_blame(context, node, at_ns, at_ns)
-    if blame is None:
-        return ""
-    words = fault_words(context, blame)
-    return f"; {node} had been {words}" if blame.hit else f"; {words}"
+    if blame is None or blame.hit:
+        return hit_words(context, node, blame)
+    return f"; {node} was heard to lead {fault_words(context, blame)}"
 
 
 def _steps_back(context: Context) -> list[Example]:

@@ -8,6 +8,7 @@ which no poll returned. The module does not judge what lies above that offset: n
 import msgspec
 import numpy as np
 
+from chaos.core.clock import NS_PER_S
 from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
 from chaos.models.log.words import F
@@ -67,6 +68,14 @@ def _undelivered(log: Log, goes_on: int, minimum: int) -> tuple[Ints, Ints]:
     return below, gone[np.argsort(log.offset[log.sends[gone]], kind="stable")]
 
 
+def _while_it_waited(log: Log, poll: int, send: int) -> str:
+    """That a message was sent and acknowledged while the poll that passed it was under way; empty if not."""
+    began_ns, ended_ns = int(log.invoke[poll]), int(log.complete[poll])
+    if not began_ns <= int(log.invoke[send]) or not int(log.complete[send]) <= ended_ns:
+        return ""
+    return f", and the message arrived while this poll waited ({1000 * (ended_ns - began_ns) / NS_PER_S:.0f} ms)"
+
+
 def _undelivered_example(shard: QueueShard, context: Context, vid: int, final: int) -> Example:
     log = shard.log
     send = int(log.sends[vid])
@@ -77,11 +86,12 @@ def _undelivered_example(shard: QueueShard, context: Context, vid: int, final: i
     # Whoever passed it is behind it; without such a poll, where the group's offset was moved past it.
     did, guilty = "answered that the group goes on behind it", final
     if len(passing):
-        did, guilty = "answered a poll that passed it", int(passing[0])
+        did, guilty = f"answered a poll that passed it{_while_it_waited(log, int(passing[0]), send)}", int(passing[0])
     elif len(commits):
         did, guilty = "was given a commit behind it", int(commits[0])
     who = actor_of(shard, context, guilty, leads=not len(passing))
-    shown = [send, *(int(ops[0]) for ops in (passing, commits) if len(ops)), final]
+    shown = [send, *(int(ops[0]) for ops in (passing, commits) if len(ops))]
+    shown += [final] if len(shown) == 1 else []
     at = seconds_text(context, who.at_ns)
     return who.example(
         f"{log.value(vid)}, acknowledged by {node_name(context, int(log.node[send]))} at "

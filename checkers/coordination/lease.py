@@ -67,7 +67,7 @@ def wrongs_of_lease(lease: Lease, looks: Looks, complete: Ints, ends: Ends, *, w
         look, kept = lost
         after = _after(int(looks.complete[look]), int(lease.kept_invoke[kept]))
         by = "grant" if lease.kept_f[kept] == F.GRANT else "renewal"
-        said = f"was gone {after} an acknowledged {by} was sent that kept it alive"
+        said = f"was gone {after} a {by} was sent, which was acknowledged and should have kept it alive"
         yield _wrong("lease-lost-early", lease, said, int(lease.kept_op[kept]), int(looks.op[look]))
     gone = end_of_lease(lease, looks, complete)
     if gone is not None and len(late := np.flatnonzero(lease.kept_invoke > gone.ns)):

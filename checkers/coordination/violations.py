@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from chaos.core.verdict import Example
 from checkers.anomalies.attribution import blamed_example
-from checkers.anomalies.findings import Finding, Findings, describe_operation, examples, findings
+from checkers.anomalies.findings import Finding, Findings, describe_operation, examples, findings, spread_of
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.words import words_of
 
@@ -26,7 +26,11 @@ def findings_of(
     for one in wrong:
         by_kind[one.kind].append(one)
     found = {
-        kind.replace("-", "_"): Finding(count=len(own), examples=examples(examples_of(shard, context, own)))
+        kind.replace("-", "_"): Finding(
+            count=len(own),
+            examples=examples(examples_of(shard, context, own)),
+            spread=spread_of(shard, context, [one.ops[-1] for one in own]),
+        )
         for kind, own in by_kind.items()
     }
     return findings(examined, **found)

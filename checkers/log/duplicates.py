@@ -1,19 +1,36 @@
 """No value at two offsets (SEMANTICS 5). Reading an offset twice is none of this module's business."""
 
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 
+from chaos.core.clock import NS_PER_S
 from chaos.core.name_lists import join_names
+from chaos.core.op import Type
 from chaos.core.verdict import Example
 from chaos.models.log.words import F
 from checkers.anomalies.attribution import actor_of, time_of
 from checkers.anomalies.catalogue import kinds_named
-from checkers.anomalies.findings import Finding, Findings, describe_operation, examples, findings, ranges_of
+from checkers.anomalies.findings import (
+    Finding,
+    Findings,
+    count_of,
+    describe_operation,
+    examples,
+    findings,
+    ranges_of,
+)
 from checkers.anomalies.findings_check import FindingsCheck
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, Mask
 from checkers.history.log import Log
+
+IDEMPOTENT: Final = "idempotent"
+"""The workload whose sends are tried again, under one producer and sequence, until they are answered."""
+
+ATTEMPT_NS: Final = 700_000_000
+"""A send of it that took longer was tried at least twice (``chaos.workload.idempotent_sends``)."""
 
 
 def _place(shard: QueueShard, context: Context, offset: int, op: int, send: int, guilty: int) -> str:
@@ -23,6 +40,22 @@ def _place(shard: QueueShard, context: Context, offset: int, op: int, send: int,
     return (
         f"offset {offset} ({verb} at {time_of(shard, context, op)} {'by' if op == send else 'from'} "
         f"{who.words if op == guilty else who.plain})"
+    )
+
+
+def _sent_again(shard: QueueShard, context: Context, send: int, times: int) -> str:
+    """Why a message may be there several times: an idempotent send that was tried again; empty of other sends.
+
+    The history has one operation for all tries, so how many there were is not told.
+    """
+    log = shard.log
+    took_ns = int(log.complete[send]) - int(log.invoke[send])
+    if context.run.workload != IDEMPOTENT or took_ns <= ATTEMPT_NS:
+        return ""
+    took = f"for {took_ns / NS_PER_S:.1f} s" if log.type[send] == Type.OK else "until its deadline"
+    return (
+        f": its client tried again {took}, always under the same producer and sequence, and it was stored"
+        f" {count_of(times, 'time')}, where a broker stores such a message once"
     )
 
 
@@ -70,7 +103,8 @@ class DuplicatesKernel(FindingsCheck):
                 who = actor_of(shard, context, guilty, leads=acked)
                 places = [_place(shard, context, int(offset), shows[int(offset)], send, guilty) for offset in at]
                 yield who.example(
-                    f"{log.value(vid)} sits at {join_names(places)} of queue {shard.key}",
+                    f"{log.value(vid)} sits at {join_names(places)} of queue {shard.key}"
+                    f"{_sent_again(shard, context, int(log.sends[vid]), len(at)) if vid < len(log.sends) else ''}",
                     key=shard.key,
                     offset=int(at[0]),
                     last_offset=int(at[-1]),

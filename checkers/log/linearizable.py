@@ -27,6 +27,7 @@ from checkers.anomalies.findings import (
     node_name,
     ranges_of,
     seconds_text,
+    spread_of,
 )
 from checkers.anomalies.findings_check import FindingsCheck
 from checkers.history.check_input import Context, QueueShard
@@ -252,12 +253,16 @@ class LinearizableKernel(FindingsCheck):
         return findings(
             len(log.sends) + len(log.ok_reads),
             nonlinearizable_offset=Finding(
-                count=len(appends.ops), examples=examples(reordered()), ranges=ranges_of(shard.key, appends.places)
+                count=len(appends.ops),
+                examples=examples(reordered()),
+                ranges=ranges_of(shard.key, appends.places),
+                spread=spread_of(shard, context, appends.ops),
             ),
             stale_tail=Finding(
                 count=len(stale.ops),
                 examples=examples(missed()),
                 ranges=ranges_of(shard.key, missing_at),
                 excused=sum(excused),
+                spread=spread_of(shard, context, stale.ops),
             ),
         )

@@ -1,22 +1,26 @@
 """The headline of a loss: how many, and the story of one, with who is to be looked at first and under which fault.
 
+What a node held is told by reads alone: who returned the message and when last, and who never did.
+
 Whom does the sentence name first? Controllers that contradict each other; else a node that acknowledged messages while
 it was cut off, or while another node led already; else the node that later answered without them. Losses are found in
 ``lost_writes``, not here.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
 from chaos.core.history import NEVER_NS
+from chaos.core.name_lists import join_names
 from chaos.core.verdict import Example
 from checkers.anomalies.attribution import (
     Blame,
     apart_words,
     fault_words,
     find_blame,
+    led_by_ns,
     newer_leader,
     reign_words,
     role_at,
@@ -102,7 +106,7 @@ def _acked(told: Told, context: Context, *, until: bool = False) -> str:
     at, first, last = (
         seconds_text(context, at_ns) for at_ns in (told.it.acked_ns, told.first_ack_ns, told.last_ack_ns)
     )
-    more = f"{told.count - 1} more"
+    more = f"{told.count - 1} more of the lost"
     if told.count == 1:
         return f"it at {at}"
     if at == first == last:
@@ -110,15 +114,6 @@ def _acked(told: Told, context: Context, *, until: bool = False) -> str:
     if until or at == first:
         return f"it at {at}, and {more} until {last}"
     return f"it at {at}, and {more} at {first}{f' to {last}' if first != last else ''}"
-
-
-def _since(reign: Reign, context: Context) -> str:
-    """``master of epoch 2 under controller c2 from 6.7 s at the latest``; without a time if it led before the load."""
-    if reign.first_ns <= context.timeline.origin_ns:
-        return reign_words(reign, context)
-    controller = context.timeline.controller_at(reign.first_ns)
-    under = f" under controller {controller}" if controller else ""
-    return f"{reign_words(reign, context)}{under} from {seconds_text(context, reign.first_ns)} at the latest"
 
 
 class Giver(NamedTuple):
@@ -147,14 +142,38 @@ def _again(told: Told, context: Context, known: Reign | None = None) -> str:
     if giver is None:
         return f"; its offset holds {it.again}"
     new = giver.reign is not None and giver.reign != known
-    who = f"{giver.node}, {_since(giver.reign, context)}," if giver.reign is not None and new else giver.node
-    return f". {who} {_gave(told)}"
+    who = f"{giver.node}, {reign_words(giver.reign, context)}," if giver.reign is not None and new else giver.node
+    return f". {who} {_gave(told, context)}"
 
 
-def _gave(told: Told) -> str:
-    """``gave its offset to 3:17``, by the order of both."""
+def _gave(told: Told, context: Context) -> str:
+    """``gave its offset to 3:17 at 6.4 s``, by the order of both."""
     it = told.it
-    return f"{'gave' if it.again_ns > it.acked_ns else 'had given'} its offset to {it.again}"
+    gave = "gave" if it.again_ns > it.acked_ns else "had given"
+    return f"{gave} its offset to {it.again} at {seconds_text(context, it.again_ns)}"
+
+
+def shown_words(value: str, shown_ns: Mapping[str, int], context: Context) -> str:
+    """``b2 last showed 3:17 at 5.98 s and b1 at 5.02 s``: which nodes answered reads with a message; empty if none."""
+    told = [
+        f"{node}{'' if number else f' last showed {value}'} at {seconds_text(context, at_ns, digits=2)}"
+        for number, (node, at_ns) in enumerate(sorted(shown_ns.items(), key=lambda one: -one[1]))
+    ]
+    return join_names(told)
+
+
+def _reads(told: Told, context: Context, *, without: str = "") -> str:
+    """What reads say of who had the message, as a sentence: ``b3 last showed 3:17 at 5.98 s, b2 never``.
+
+    ``without``: the node that is told to have answered without it, which has its own words if it showed it before.
+    """
+    others = {node: at_ns for node, at_ns in told.it.shown_ns.items() if node != without}
+    if not told.it.shown_ns:
+        return f". No read ever returned {told.it.value}"
+    if not others:
+        return ""
+    never = f", {without} never" if without and without not in told.it.shown_ns else ""
+    return f". {shown_words(told.it.value, others, context)}{never}"
 
 
 def _leader_meanwhile(told: Told, context: Context) -> Reign | None:
@@ -194,18 +213,18 @@ def _missed(told: Told, context: Context) -> Clause | None:
     if without is None:
         return None
     node, at_ns, leads = without
-    as_what = role_at(context, node, at_ns, leads=False) if leads is None else _since(leads, context)
+    as_what = role_at(context, node, at_ns, leads=False) if leads is None else reign_words(leads, context)
     blame = find_blame(context, node, told.last_ack_ns, at_ns)
     words = ", ".join(filter(None, [node, as_what, fault_words(context, blame) if blame is not None else ""]))
     giver = _giver(told, context)
     gave = giver is not None and giver == Giver(node, leads)
-    to = f" and gave its offset to {told.it.again}" if gave else ""
-    shown_ns = told.it.shown_ns.get(node, at_ns)
-    lost = f"had it at {seconds_text(context, shown_ns)}{',' if gave else ' and'} lost it"
-    had = lost if shown_ns < at_ns else "did not have it"
+    at, shown_ns = seconds_text(context, at_ns), told.it.shown_ns.get(node, at_ns)
+    did = _gave(told, context) if gave else f"answered without it at {at}"
+    had = f"had shown it at {seconds_text(context, shown_ns, digits=2)} and no longer had it: it {did}"
     text = (
-        f"{words}{',' if words != node else ''} {had}{to}"
-        f". {_who(told, context)} had acknowledged {_acked(told, context)}{'' if gave else _again(told, context)}"
+        f"{words}{',' if words != node else ''} {had if shown_ns < at_ns else did}"
+        f". {_who(told, context)} had acknowledged {_acked(told, context)}"
+        f"{'' if gave else _again(told, context)}{_reads(told, context, without=node)}"
     )
     return Clause(text, (node,), blame.fault.id if blame is not None else None)
 
@@ -215,7 +234,8 @@ def _acknowledged(told: Told, context: Context, known: Reign | None = None) -> C
     it = told.it
     blame = find_blame(context, it.node, told.first_ack_ns, told.last_ack_ns, later=True)
     if it.cut:
-        blame = next(Blame(one, hit=True, during=True) for one in context.timeline.injected() if one.id == it.cut)
+        cuts = (one for one in context.timeline.injected() if one.id == it.cut)
+        blame = Blame(next(cuts), hit=True, during=True, at_ns=told.last_ack_ns)
     who, then, fault = _who(told, context), "", None
     if blame is not None:
         then, fault = apart_words(context, blame, told.last_ack_ns), blame.fault.id
@@ -226,12 +246,14 @@ def _acknowledged(told: Told, context: Context, known: Reign | None = None) -> C
         had = "" if it.cut else "had "
         did = f"{had}acknowledged {_acked(told, context, until=bool(it.cut))}{then}{_again(told, context, known)}"
     else:
-        again = f"; {other.node} {_gave(told)}" if giver == Giver(other.node, other) else ""
+        same = giver == Giver(other.node, other)
+        again = f"; {other.node} {_gave(told, context)}" if same else ""
+        led = seconds_text(context, led_by_ns(other, it.again_ns) if same else other.first_ns)
         did = (
             f"acknowledged {_acked(told, context, until=True)}{then}, although {other.node} was"
-            f" {_since(other, context)}{again or _again(told, context, known)}"
+            f" {reign_words(other, context)} by {led}{again or _again(told, context, known)}"
         )
-    return Clause(f"{who} {did}", (it.node,), fault)
+    return Clause(f"{who} {did}{_reads(told, context)}", (it.node,), fault)
 
 
 def _contradicted(told: Told, context: Context) -> Clause | None:

@@ -29,6 +29,7 @@ from checkers.anomalies.findings import (
     node_name,
     place_words,
     ranges_of,
+    spread_of,
 )
 from checkers.history.check import Held, OfEachKey, Telling
 from checkers.history.check_input import Context, QueueShard
@@ -212,6 +213,7 @@ class LossKernel(OfEachKey):
             lost_write=Finding(
                 count=len(losses.lost),
                 ranges=ranges_of(shard.key, log.place[losses.lost]),
+                spread=spread_of(shard, context, log.sends[losses.lost]),
                 examples=examples(_lost_example(shard, context, int(vid)) for vid in by_offset),
             ),
             unseen=Finding(

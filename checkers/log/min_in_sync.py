@@ -12,7 +12,7 @@ import numpy as np
 
 from chaos.core.name_lists import join_names
 from chaos.core.verdict import Example
-from checkers.anomalies.attribution import actor_of, time_of
+from checkers.anomalies.attribution import actor_of, fault_name, time_of
 from checkers.anomalies.catalogue import kinds_named
 from checkers.anomalies.findings import (
     Finding,
@@ -23,6 +23,7 @@ from checkers.anomalies.findings import (
     place_words,
     ranges_of,
     seconds_text,
+    spread_of,
 )
 from checkers.anomalies.findings_check import FindingsCheck
 from checkers.anomalies.replicas_down import Away, replicas_away
@@ -85,12 +86,16 @@ def _unheld_example(shard: QueueShard, context: Context, send: int, away: list[A
     gone = sorted({one.node for one in mine})
     replicas = len(context.run.replicas_of(shard.key))
     from_ns, to_ns = max(one.first_ns for one in mine), min(one.last_ns for one in mine)
+    proven = f"(proven, {seconds_text(context, from_ns)} to {seconds_text(context, to_ns)})"
     verbs = join_names(sorted({one.verb for one in mine}))
+    # The fault that put them away is told once, with them.
+    same = {one.fault.id for one in mine} == {who.fault}
+    by = f" by {fault_name(mine[0].fault, whom=False)}" if same else ""
     return who.example(
-        f"at {time_of(shard, context, send)} {who.subject} acknowledged {value} at offset {offset} of queue "
-        f"{shard.key} while {join_names(gone)} {'was' if len(gone) == 1 else 'were'} {verbs} (proven, "
-        f"{seconds_text(context, from_ns)} to {seconds_text(context, to_ns)}), so that at most {replicas - len(gone)} "
-        f"of {replicas} replicas could hold it, where at least {context.run.promises.min_in_sync} are promised",
+        f"at {time_of(shard, context, send)} {who.aside if same else who.subject} acknowledged {value} at offset "
+        f"{offset} of queue {shard.key} while {join_names(gone)} {'was' if len(gone) == 1 else 'were'} {verbs}{by} "
+        f"{proven}, so that at most {replicas - len(gone)} of {replicas} replicas could hold it, where at least "
+        f"{context.run.promises.min_in_sync} are promised",
         key=shard.key,
         offset=offset,
         value=value,
@@ -150,6 +155,7 @@ class MinInSyncKernel(FindingsCheck):
                 count=len(bad),
                 examples=examples(told_of()),
                 ranges=ranges_of(shard.key, log.offset[np.array(bad, dtype=np.int64)]),
+                spread=spread_of(shard, context, bad),
             ),
         )
 

@@ -85,7 +85,7 @@ def _showed_too_early(shard: QueueShard, context: Context, first: _Holder) -> Ac
         return None
     cut = cut_off_by(context, who.node, who.at_ns)
     if cut is not None:
-        words = f"{who.plain}, {fault_words(context, Blame(cut, hit=True, during=True))}"
+        words = f"{who.plain}, {fault_words(context, Blame(cut, hit=True, during=True, at_ns=who.at_ns))}"
         return who._replace(words=words, fault=cut.id)
     newer = newer_leader(context, who.node, who.at_ns, context.subject_of(shard.key))
     if newer is None:

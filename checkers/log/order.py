@@ -21,6 +21,7 @@ from checkers.anomalies.findings import (
     findings,
     node_name,
     ranges_of,
+    spread_of,
 )
 from checkers.anomalies.findings_check import FindingsCheck
 from checkers.history.check_input import Context, QueueShard
@@ -124,12 +125,20 @@ class OrderKernel(FindingsCheck):
                         ops=(describe_operation(shard, context, op, around=place),),
                     )
 
-            return Finding(count=len(single), examples=examples(told_of()), ranges=ranges_of(shard.key, places))
+            return Finding(
+                count=len(single),
+                examples=examples(told_of()),
+                ranges=ranges_of(shard.key, places),
+                spread=spread_of(shard, context, single),
+            )
 
         return findings(
             len(log.sends) + len(log.ok_reads),
             nonmonotonic_send=Finding(
-                count=len(sends), examples=examples(send_back()), ranges=ranges_of(shard.key, log.offset[sends])
+                count=len(sends),
+                examples=examples(send_back()),
+                ranges=ranges_of(shard.key, log.offset[sends]),
+                spread=spread_of(shard, context, sends),
             ),
             int_nonmonotonic_poll=of_reads(back_at, back_ops, lambda _, message: f"went back to {message}"),
             nonmonotonic_poll=of_reads(below_at, below_ops, lambda _, message: f"returned what is below, {message}"),

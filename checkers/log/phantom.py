@@ -32,6 +32,18 @@ def perhaps_sent(values: Ints, streams: tuple[StreamFacts, ...]) -> Mask:
     return out
 
 
+def _beside(shard: QueueShard, context: Context, vid: int, offset: int) -> str:
+    """What is known beside a value that nobody sent: how far its writer counted, and what stands before it."""
+    log = shard.log
+    writer, sequence = (int(part) for part in log.value(vid).split(":"))
+    known = [stream.last_sequence[writer] for stream in context.streams if writer in stream.last_sequence]
+    last = max(known, default=-1)
+    said = [f"the last message of writer {writer} is {writer}:{last}"] if 0 <= last < sequence else []
+    before = message_at(shard, context, offset - 1)
+    said += [f"the message before it is {before.words}"] if before.value is not None else []
+    return "".join(f"; {one}" for one in said)
+
+
 class PhantomKernel(FindingsCheck):
     """Values that nobody sent to this queue, and bodies that are not ours."""
 
@@ -55,7 +67,7 @@ class PhantomKernel(FindingsCheck):
                 who = actor_of(shard, context, op)
                 yield who.example(
                     f"at {time_of(shard, context, op)} {who.subject} returned {log.value(vid)} at offset {offset} of "
-                    f"queue {shard.key}, and nobody tried to send it there",
+                    f"queue {shard.key}, and nobody tried to send it there{_beside(shard, context, vid, offset)}",
                     key=shard.key,
                     offset=offset,
                     value=log.value(vid),

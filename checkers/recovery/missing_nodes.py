@@ -23,6 +23,9 @@ from checkers.history.node_states import Ended
 from checkers.history.timeline import FaultSpan
 
 OUTSIDE: Final = "not in sync"
+ANSWERS: Final = 4
+"""So many of the sets that a node named are told."""
+
 GRACE_MAX_NS: Final = 120 * NS_PER_S
 """The longest time that a kernel waits before it sends again what was not acknowledged."""
 
@@ -239,10 +242,20 @@ def _outside_of(subject: Subject, context: Context, healed_ns: int) -> Iterator[
         kept_out = msgspec.structs.replace(
             example,
             sentence=f"{node} was kept out by {f'{speaker}, {stands}' if stands else speaker}: {node} ran, held all "
-            f"that the final reads show, and was {until}",
+            f"that the final reads show, and was {until}{_answers(speaker, said, context)}",
             node=speaker,
         )
         yield Missing(node, OUTSIDE, gap.to_ns, example, kept_out=None if back or speaker == node else kept_out)
+
+
+def _answers(speaker: str, said: Sequence[tuple[str, Stretch]], context: Context) -> str:
+    """What one node named over time: ``; b2 named itself alone until 13.7 s, b2 and b3 until 54.7 s``; empty of one."""
+    own = [stretch for node, stretch in said if node == speaker]
+    if len(own) == 1:
+        return ""
+    told = [f"{_named(speaker, one.said)} until {seconds_text(context, one.last_ns)}" for one in own[-ANSWERS:]]
+    earlier = f" {len(own) - ANSWERS} other sets before, then" if len(own) > ANSWERS else ""
+    return f"; {speaker} named{earlier} {', '.join(told)}"
 
 
 def _members(subject: str, context: Context) -> list[str]:

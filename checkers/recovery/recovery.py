@@ -48,12 +48,17 @@ LATER_NS: Final = NS_PER_S
 class Silence(msgspec.Struct, frozen=True, kw_only=True):
     """A queue from the first unanswered send to the next acknowledgement, or to the last send if there is none.
 
-    ``shown``: the operations around it, as ``describe_operation`` has them.
+    ``before_ns``: the last acknowledgement before it, -1 for none. ``unanswered``: how many sends from then on had no
+    answer, and ``read``: how many of these reads returned; both 0 of what is no log. ``shown``: the operations around
+    it, as ``describe_operation`` has them.
     """
 
     start_ns: int
     end_ns: int
     acked: bool
+    before_ns: int = -1
+    unanswered: int = 0
+    read: int = 0
     shown: tuple[dict[str, Any], ...] = ()
 
 
@@ -128,6 +133,18 @@ def _shown(shard: QueueShard, context: Context, sent: Sent, place: int, end_ns: 
         yield describe_operation(shard, context, int(ender[0]))
 
 
+def _unanswered(shard: QueueShard, context: Context, start_ns: int, end_ns: int) -> tuple[int, int]:
+    """Of a log how many sends of a stretch of time had no answer, and how many of these reads returned."""
+    if context.run.model != LOG:
+        return 0, 0
+    log = shard.log
+    sends = log.sends
+    vids = np.flatnonzero(
+        (log.type[sends] == Type.INFO) & (log.invoke[sends] >= start_ns) & (log.invoke[sends] <= end_ns)
+    )
+    return len(vids), int(log.seen(log.row_ok)[vids].sum())
+
+
 def _alike(shard: QueueShard, context: Context) -> dict[str, bool]:
     """Which replicas hold all that the final reads show; empty where no return into the SyncStateSet is promised."""
     promised = context.run.promises.rejoins_within_s and context.run.model == LOG
@@ -161,10 +178,16 @@ class RecoveryKernel(OfEachKey):
             place, length = over
             start_ns = int(sent.invoke[place])
             acked = bool(len(sent.acks) and sent.acks[-1] > start_ns)
+            before = sent.acks[sent.acks <= start_ns]
+            since_ns = int(before[-1]) if len(before) else start_ns
+            unanswered, read = _unanswered(shard, context, since_ns, start_ns + length)
             silent[shard.key] = Silence(
                 start_ns=start_ns,
                 end_ns=start_ns + length,
                 acked=acked,
+                before_ns=int(before[-1]) if len(before) else -1,
+                unanswered=unanswered,
+                read=read,
                 shown=tuple(_shown(shard, context, sent, place, start_ns + length)),
             )
         served = bool(len(sent.acks)) and int(sent.acks[-1]) >= since.healed_ns
@@ -293,10 +316,14 @@ def _unrecovered(summary: RecoverySummary, context: Context) -> Iterator[Example
         controller = context.timeline.controller_at(one.end_ns) if leader is None else None
         led = f"{leader.node} was {reign_words(leader, context)}, " if leader is not None else ""
         led = led or _nobody_led(context, key, controller)
+        began_ns, of_it = one.start_ns, ""
+        if fault is not None and 0 <= one.before_ns < (fault.healed_ns or 0) - NS_PER_S:
+            began_ns, of_it = one.before_ns, f"{(one.end_ns - one.start_ns) / NS_PER_S:.1f} s of it "
+        shown = f"reads returned {one.read} of {one.unanswered} unanswered ones, " if one.read else ""
         sentence = (
-            f"no {words.change} to {words.key} {key} was acknowledged from {seconds_text(context, one.start_ns)} to "
-            f"{seconds_text(context, one.end_ns)}, when {until}{beside}, {healed_words(context, fault)}; {led}every "
-            f"process ran, every link passed, and {within_s:g} s are promised"
+            f"no {words.change} to {words.key} {key} was acknowledged from {seconds_text(context, began_ns)} to "
+            f"{seconds_text(context, one.end_ns)}, when {until}{beside}, {of_it}{healed_words(context, fault)}; {shown}"
+            f"{led}every process ran, every link passed, and {within_s:g} s are promised"
         )
         yield Example(
             sentence=sentence,

@@ -360,8 +360,10 @@ def _over_example(context: Context, fault: FaultSpan, late: list[Rto], summary: 
     active = f"; {controller} was the active controller" if controller and (not who or who.node != controller) else ""
     whom = f"{fault_name(fault)} at {seconds_text(context, fault.inject_ns or 0)}"
     whom = f"{whom} stopped" if who is None else f"{who.words} after {whom}, which stopped"
+    after_s = context.run.promises.fails_over_after_s
+    due = f"; a new leader is due {after_s:g} s after the last one went" if after_s and context.subject_of(key) else ""
     return Example(
-        sentence=f"{whom} {join_names([told(one) for one in late])}, over the budget of {budget_s:g} s{active}",
+        sentence=f"{whom} {join_names([told(one) for one in late])}, over the budget of {budget_s:g} s{due}{active}",
         node=who.node if who is not None else first.node or next(iter(fault.targets), None),
         at_ns=first.start_ns,
         fault=fault.id,

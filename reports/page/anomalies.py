@@ -83,6 +83,7 @@ def _view(name: str, beside: _Surroundings, parts: tuple[AnomalyView, ...] = ())
         count=anomaly.count,
         weight=weight_of(name, anomaly),
         why_allowed=beside.reasons.get(name, "") if anomaly.allowed else "",
+        spread=anomaly.spread,
         examples=tuple(_example_view(name, number, beside) for number in range(len(anomaly.examples))),
         parts=parts,
     )
@@ -195,22 +196,23 @@ def facts_of(
 
     ``promise``: what the system's promises say of it. ``record``: what a record probably is that does not prove itself.
     ``told``: what the headline blames, where it is about this occurrence. It knows the whole run and may blame another
-    node and another fault than the occurrence alone would: both are said, so that the page does not contradict itself.
+    node and another fault than the occurrence alone would. Then it says whom to look at and which fault came before
+    it, everywhere on the page alike, and ``seen at`` has the node that the occurrence itself is of.
     """
-    queue = "" if example.key is None else f"{key} {example.key}"
+    named_place = key == "place"  # the fact is called so already
+    queue = "" if example.key is None else f"{'' if named_place else f'{key} '}{example.key}"
     offset = "" if example.offset is None else f"offset {example.offset}"
-    fault = "" if example.fault is None else str(example.fault)
-    look_at = ""
-    if told is not None and told.nodes not in ((), (example.node,)):
-        look_at = f"{join_names(told.nodes)}, as the headline says"
-    if told is not None and told.fault not in (None, example.fault):
-        fault = f"{told.fault}, as the headline says{f'; by its time {fault}' if fault else ''}"
+    if example.last_offset is not None and example.last_offset != example.offset:
+        offset = f"offsets {example.offset} to {example.last_offset}"
+    elsewhere = told is not None and told.nodes not in ((), (example.node,))
+    fault = example.fault if told is None or told.fault is None else told.fault
     named = (
-        ("node", example.node or ""),
+        ("node", "" if elsewhere else example.node or ""),
         ("message", example.value or ""),
         ("place", ", ".join(filter(None, (queue, offset)))),
-        ("look at", look_at),
-        ("fault", fault),
+        ("look at", join_names(told.nodes) if told is not None and elsewhere else ""),
+        ("seen at", example.node or "" if elsewhere else ""),
+        ("fault", "" if fault is None else str(fault)),
         ("record", record),
         ("promise", promise),
         ("should be", example.expected),

@@ -1,6 +1,6 @@
-"""What the headline tells in a line, by an example: message, place, whom to look at, fault, what should be. Pure.
+"""What the headline tells in a line, by an example: message, place, whom to look at, fault, what should be.
 
-A reader who knows nothing yet sees what the rest of the page is about.
+A reader who knows nothing yet sees what the rest of the page is about. Pure.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from reports.page.anomalies import anchor_of, facts_of, weight_of
 from reports.page.model import Clue
 from reports.page.panels import Band
 
-FACTS: Final = ("message", "place", "look at", "fault", "should be")
+FACTS: Final = ("message", "place", "look at", "seen at", "fault", "should be")
 """What is told, in this order."""
 
 
@@ -31,7 +31,7 @@ def clue_of(results: Results | None, faults: Sequence[Band], key: str) -> Clue |
         return None
     example = results.anomalies[told.anomaly].examples[0]
     fault = next((band for band in faults if band.id == told.fault), None)
-    known = dict(facts_of(example, key))
+    known = dict(facts_of(example, key, told))
     known["look at"] = join_names(told.nodes)
     known["fault"] = "" if told.fault is None else str(told.fault)
     if fault is not None:

@@ -125,7 +125,7 @@ def _final_reads(
     if not required:
         return Assumption(name="final reads", tone="good", text="the workload has none that must end")
     if any(check.name == FINAL_READS and check.valid is not True for check in checks):
-        text = f"all made, in time; what they returned is not enough to call anything lost ({FINAL_READS}, above)"
+        text = f"all made, in time; they cannot prove that nothing else is missing ({FINAL_READS}, above)"
         return Assumption(name="final reads", tone="warn", text=text)
     return Assumption(name="final reads", tone="good", text="all made, in time")
 

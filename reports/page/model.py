@@ -52,8 +52,8 @@ class CheckRow(msgspec.Struct, frozen=True, kw_only=True):
 class Clue(msgspec.Struct, frozen=True, kw_only=True):
     """One example of what the headline tells, in a line: which it is, where on the page, and name and value of facts.
 
-    The facts are the message, its place, whom to look at first, the fault and what should have been, as far as they
-    are known.
+    The facts are the message, its place, whom to look at first, where it was seen, the fault and what should have been,
+    as far as they are known.
     """
 
     example: str
@@ -168,6 +168,7 @@ class AnomalyView(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of anomaly; ``parts`` are kinds that have the same cause.
 
     ``weight``: error, undecided (makes a verdict unknown, not false) or allowed. ``rule``: where it is defined.
+    ``spread``: see ``chaos.core.verdict.Anomaly``.
     """
 
     name: str
@@ -178,6 +179,7 @@ class AnomalyView(msgspec.Struct, frozen=True, kw_only=True):
     count: int
     weight: str
     why_allowed: str
+    spread: str
     examples: tuple[ExampleView, ...]
     parts: tuple["AnomalyView", ...]
 

@@ -44,12 +44,12 @@ SLOW = (3, "all-loss", ("b1", "b2", "b3", "c1", "c2"), 40.0, None)
     [
         ("b1", 4.0, "b1", None),
         ("b1", 7.0, "b1, killed by fault 1 (leader-kill) at 5.0 s", 1),
-        ("b2", 7.0, "b2, under fault 1 (leader-kill on b1) since 5.0 s", 1),
-        ("b1", 12.0, "b1, after fault 1 (leader-kill on b1) from 5.0 s to 10.0 s", 1),
+        ("b2", 7.0, "b2, while b1 was killed by fault 1 (leader-kill, since 5.0 s)", 1),
+        ("b1", 12.0, "b1, 2.0 s after fault 1 (leader-kill on b1) had ended", 1),
         ("b2", 22.0, "b2, cut off by fault 2 (random-partition) at 20.0 s", 2),
-        ("b3", 30.0, "b3, after fault 2 (random-partition on b2 and c1) from 20.0 s to 25.0 s", 2),
+        ("b3", 30.0, "b3, 5.0 s after fault 2 (random-partition on b2 and c1) had ended", 2),
         ("b2", 50.0, "b2, hit by fault 3 (all-loss) at 40.0 s", 3),
-        ("c3", 50.0, "c3, under fault 3 (all-loss on b1, b2, b3 and 2 more) since 40.0 s", 3),
+        ("c3", 50.0, "c3, while b1, b2, b3 and 2 more were hit by fault 3 (all-loss, since 40.0 s)", 3),
     ],
 )
 def test_a_fault_that_came_before_is_named(node, at_s, words, fault):
@@ -77,7 +77,7 @@ def test_a_fault_that_was_not_in_force_is_told_apart_from_an_acknowledgement():
     assert (later.words, later.fault) == ("b2", 2)
     assert later.then == ", and was cut off by fault 2 (random-partition) at 20.0 s"
     over = actor(context, "b1", ns(12.0), later=True)
-    assert (over.words, over.then, over.fault) == ("b1", ", 2.0 s after fault 1 (leader-kill on b1) was over", 1)
+    assert (over.words, over.then, over.fault) == ("b1", ", 2.0 s after fault 1 (leader-kill on b1) had ended", 1)
     during = actor(context, "b1", ns(7.0), later=True)
     assert (during.words, during.then) == ("b1, killed by fault 1 (leader-kill) at 5.0 s", "")
 

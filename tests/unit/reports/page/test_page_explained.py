@@ -107,7 +107,7 @@ def test_final_reads_that_were_made_but_are_not_enough_are_no_contradiction_of_t
     judged = msgspec.structs.replace(parts, results=results)
     (said,) = (one for one in context.assumptions(judged, ()) if one.name == "final reads")
     assert said.tone == "warn"
-    assert said.text == "all made, in time; what they returned is not enough to call anything lost (final-reads, above)"
+    assert said.text == "all made, in time; they cannot prove that nothing else is missing (final-reads, above)"
     assert "✗" not in page(report_data(judged)).split('id="assumptions"')[1].split("</section>")[0]
 
 

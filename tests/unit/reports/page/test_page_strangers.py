@@ -7,8 +7,9 @@ import pytest
 import synthetic
 
 from chaos.core.events import Event, Observation
-from chaos.core.verdict import CheckResult, Headline, Results
+from chaos.core.verdict import CheckResult, Example, Headline, Results
 from reports.folder import Parts, read_parts
+from reports.page.anomalies import facts_of
 from reports.page.build import observed_words, report_data
 from reports.page.clue import clue_of
 from reports.page.html import page as page_of
@@ -44,7 +45,7 @@ def test_the_clue_tells_message_place_node_fault_and_what_should_have_been(
     assert (clue.example, clue.anchor) == ("lost-write 1", "example-lost-write-1")
     assert clue.facts == (
         ("message", "5:233"),
-        ("place", "queue 2, offset 1204"),
+        ("place", "queue 2, offsets 1204 to 1531"),
         ("look at", "b1"),
         ("fault", "1 leader-partition at 20.0 s"),
         ("should be", "what was acknowledged is read back, whatever fails afterwards"),
@@ -71,10 +72,20 @@ def test_the_example_of_the_headline_does_not_contradict_it(red: Parts) -> None:
     told = Headline(anomaly="lost-write", nodes=("b2",), fault=3)
     data = report_data(msgspec.structs.replace(red, results=msgspec.structs.replace(results, headline=told)))
     first, *others = next(one for one in data.anomalies if one.name == "lost-write").examples
-    assert dict(first.facts)["node"] == "b1"
-    assert dict(first.facts)["look at"] == "b2, as the headline says"
-    assert dict(first.facts)["fault"] == "3, as the headline says; by its time 1"
+    facts = dict(first.facts)
+    assert (facts["look at"], facts["seen at"], facts["fault"]) == ("b2", "b1", "3")
+    assert "node" not in facts, "two words for whom to look at"
+    assert data.clue is not None
+    above = dict(data.clue.facts)
+    assert (above["look at"], above["seen at"]) == ("b2", "b1")
+    assert above["fault"].startswith("3 "), "the same fault, with its name"
     assert all("look at" not in dict(one.facts) for one in others)
+
+
+def test_the_place_of_a_message_at_several_offsets_is_all_of_them() -> None:
+    example = Example(sentence="", key=0, offset=50, last_offset=60)
+    assert dict(facts_of(example, "queue"))["place"] == "queue 0, offsets 50 to 60"
+    assert dict(facts_of(Example(sentence="", key=0), "place"))["place"] == "0", "not: place place 0"
 
 
 def test_an_example_that_blames_whom_the_headline_blames_says_it_once(red: Parts) -> None:
