@@ -101,7 +101,7 @@ def test_the_letters_of_openchaos_mean_what_they_meant() -> None:
         (["--agent"], "there is no agent"),
         (["-p", "8080"], "--port is that of the machines' sshd"),
         (["--password", "x"], "CHAOS_SSH_PASSWORD"),
-        (["-m", "kv"], "unknown workload 'kv'"),
+        (["-m", "kv"], "minimq has no clients for the model kv"),
         (["-n", "b1"], "goes with a fixed- nemesis"),
         (["--pin"], "--pin needs --plan"),
         (["--plan", "none.jsonl"], "none.jsonl: no such file"),

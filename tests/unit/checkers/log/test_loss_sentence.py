@@ -70,7 +70,7 @@ def test_a_node_whose_read_had_shown_the_message_is_not_said_to_have_lacked_it()
 def test_of_a_node_that_no_read_saw_with_the_message_only_what_it_did_is_said():
     text = told(cluster(shown=[("b3", 5.2), ("b1", 4.95)]))
     assert "did not have" not in text
-    assert text.endswith("b3 last showed 0:29 at 5.20 s and b1 at 4.95 s, b2 never.")
+    assert text.endswith("b3 last showed 0:29 at 5.20 s and b1 at 4.950 s, b2 never.")
     assert told(cluster()).endswith("No read ever returned 0:29.")
 
 
