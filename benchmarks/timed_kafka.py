@@ -1,7 +1,7 @@
 """What is timed on Kafka-style histories: the whole analysis, and DuckDB on what of it SQL can express.
 
 Clean histories as for the reference checker's figures (20 logs, 10 processes, half sends, half polls), made by
-``kafka_histories`` as columns and kept as Parquet, so both begin with the same files, and each reads the columns it needs.
+``made_up_kafka`` as columns and kept as Parquet, so both begin with the same files, and each reads the columns it needs.
 """
 
 import dataclasses
@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks import kafka_histories
+from benchmarks import made_up_kafka
 from benchmarks.measuring import profile, times
 from chaos.core.memory import keep_freed
 from chaos.core.op import Type
@@ -29,7 +29,7 @@ UNREAD: Final = {"time_ns": NONE, "mop": 0}
 
 def write_history(folder: str, kind: str, records: int) -> dict[str, Any]:
     """Write a history's two tables, packed as those of run folders; sends and polls with their record's outcome."""
-    columns: KafkaColumns = kafka_histories.KINDS[kind](records)
+    columns: KafkaColumns = made_up_kafka.KINDS[kind](records)
     ops, mops = columns.ops, columns.mops
     for name, table in (("ops", ops), ("mops", mops)):
         rows = {field.name: getattr(table, field.name) for field in dataclasses.fields(table)}

@@ -18,7 +18,7 @@ from checkers.kafka.rows import Records, shards
 
 sys.path.insert(0, str(BENCHMARKS))
 
-import kafka_histories
+import made_up_kafka
 
 QUICK = Options(edges=False)
 HUGE = np.iinfo(np.int64).max
@@ -118,9 +118,9 @@ def test_what_is_kept_once_is_what_the_rows_say(columns):
         assert list(told) == [(own[0], own[-1], len(own)) for own in by_record.values()]
 
 
-@pytest.mark.parametrize("kind", kafka_histories.KINDS)
+@pytest.mark.parametrize("kind", made_up_kafka.KINDS)
 def test_of_a_clean_history_every_message_is_kept_once(kind):
-    records = Records(kafka_histories.KINDS[kind](70_000))
+    records = Records(made_up_kafka.KINDS[kind](70_000))
     logs = list(shards(records, once=True))
     for shard in logs:
         once, polls = shard.polls.once, shard.polls
@@ -142,10 +142,10 @@ BREAKS = {
 
 @pytest.mark.parametrize("what", BREAKS)
 def test_one_message_that_is_otherwise_is_judged_the_same_either_way(what):
-    columns = kafka_histories.whole_log_polls(20_000)
+    columns = made_up_kafka.whole_log_polls(20_000)
     many = np.flatnonzero(columns.mops.kind == Mop.POLLED)
     for at in (int(many[1]), int(many[len(many) // 2]), int(many[-2])):
-        broken = kafka_histories.whole_log_polls(20_000)
+        broken = made_up_kafka.whole_log_polls(20_000)
         BREAKS[what](broken.mops, at)
         once = summaries(broken, once=True)
         assert once == summaries(broken, once=False)
@@ -170,7 +170,7 @@ def test_a_record_that_polls_a_log_again_and_goes_back_is_looked_at_row_by_row()
 
 
 def test_a_log_that_cannot_be_kept_once_leaves_the_others_be():
-    columns = kafka_histories.whole_log_polls(20_000)
+    columns = made_up_kafka.whole_log_polls(20_000)
     mops = columns.mops
     wrong = int(np.flatnonzero((mops.kind == Mop.POLLED) & (mops.key == 3))[40])
     mops.value[wrong] += 1
