@@ -283,7 +283,9 @@ def _place_words(rto: Rto, noun: str, origin_ns: int) -> str:
         start = (rto.start_ns - origin_ns) / NS_PER_S
         ended = rto.recovered and rto.seconds is not None
         said.append(
-            f"{words.moment(start)} to {words.moment(start + (rto.seconds or 0.0))}" if ended else f"from {words.moment(start)} on"
+            f"{words.moment(start)} to {words.moment(start + (rto.seconds or 0.0))}"
+            if ended
+            else f"from {words.moment(start)} on"
         )
     if rto.ok:
         said.append(f"{rto.ok} in it {'was' if rto.ok == 1 else 'were'} ok, never three in a row")

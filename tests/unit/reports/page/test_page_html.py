@@ -91,7 +91,7 @@ def test_golden_fragments(folders: dict[str, Path]) -> None:
         in text
     )
     assert "<h3>lost-write × 328<small>error</small></h3>" in text
-    assert "showing 3 of 328" in text
+    assert "3 of 328 shown" in text
     assert "Latency shows 6000 of 48\u202f000 operations" in text
     assert "Why unknown" not in text
 

@@ -29,7 +29,7 @@ def test_a_time_that_reads_like_a_faults_edge_has_the_digits_that_tell_them_apar
 
 
 def test_a_time_before_the_load_says_so() -> None:
-    assert [words.at(at_s) for at_s in (-0.3, -0.01, 4.0, None)] == ["0.3 s before the load", "0.0 s", "4.0 s", "—"]
+    assert [words.moment(at_s) for at_s in (-0.3, -0.01, 4.0, None)] == ["0.3 s before the load", "0.0 s", "4.0 s", "—"]
 
 
 def test_what_a_bug_brought_is_named_for_the_run_again() -> None:
