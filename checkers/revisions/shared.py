@@ -270,15 +270,30 @@ class Shared:
             return last - first < high - low
         taken = set(self._taken[first:last])
         free = (revision for revision in range(high, low, -1) if revision not in taken)
-        return any(all(self._goes_unseen(part, revision) for part in beside) for revision in free)
+        return any(all(self._goes_unseen(did, part, revision) for part in beside) for revision in free)
 
-    def _goes_unseen(self, part: Part, revision: int) -> bool:
-        """Whether an operation of a transaction at a revision contradicts no answer."""
+    def _goes_unseen(self, did: Did, part: Part, revision: int) -> bool:
+        """Whether an operation of a transaction at a revision contradicts no answer.
+
+        What it put may have been deleted by another change that nobody saw before an answer misses it.
+        """
         stretch = self._lines[part.first_key].at(revision)
         if part.kind == DELETE:
             return stretch.value is None or stretch.seen_until < revision
-        seen = max((one.first for one in stretch.absent if not self._is_excused(one)), default=0)
-        return max(seen, stretch.seen_until) < revision
+        behind = [one for one in stretch.absent if one.first >= revision and not self._is_excused(one)]
+        return stretch.seen_until < revision and all(
+            any(self._may_be_between(other, revision, one.revision) for other in self._deletes(part.first_key, did))
+            for one in behind
+        )
+
+    def _deletes(self, key: str, but: Did) -> Iterator[Did]:
+        """The changes of unknown outcome that may delete a key at a revision that nobody saw, but for one."""
+        able = self._makers.able[DELETE, key]
+        return (did for did in able if did is not but and did.number not in self._made_known)
+
+    def _may_be_between(self, did: Did, low: int, high: int) -> bool:
+        """Whether a change of unknown outcome may have been behind one revision, up to another."""
+        return max(low, self._pinned.reached(did.call)) < high
 
 
 def _effect(part: Part) -> tuple[str, Content | None]:

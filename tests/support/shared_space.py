@@ -5,6 +5,7 @@ Written apart from the checker's own timelines, so that one may hold the other t
 
 import itertools
 import random
+from collections.abc import Callable
 from typing import Any
 
 from chaos.formats.etcd_robustness import Did, EtcdReport
@@ -112,15 +113,36 @@ def some_request(rng: random.Random, number: int, state: State) -> Request:
     )
 
 
-def made_up(rng: random.Random, operations: int, *, most_open: int = 2, loose: bool = False) -> EtcdReport:
-    """What a correct store answers; others change it so often that there is always room between two revisions."""
+def undoing_request(rng: random.Random, number: int, state: State) -> Request:
+    """Mostly changes that undo what another one did."""
+    key, other = rng.sample(KEYS, 2)
+    return rng.choice((put(key, str(number)), delete(key), move(key, str(number), other), whole(), whole()))
+
+
+def made_up(
+    rng: random.Random,
+    operations: int,
+    *,
+    most_open: int = 2,
+    loose: bool = False,
+    ask: Callable[[random.Random, int, State], Request] = some_request,
+) -> EtcdReport:
+    """What a correct store answers; others change it so often that there is always room between two revisions.
+
+    Args:
+        rng: where chance comes from.
+        operations: how many.
+        most_open: so many changes at most have no answer.
+        loose: whether reads of one key name the key's revision alone.
+        ask: chooses an operation by its number and what is there.
+    """
     state: State = {}
     revision, opened, out = 1, 0, []
     for number in range(operations):
         revision += 4
         now = 100 + 10 * number
         call, ret = now - rng.randrange(1, 16), now + rng.randrange(1, 16)
-        request = some_request(rng, number, state)
+        request = ask(rng, number, state)
         lost = request.txn is not None and opened < most_open and rng.random() < 0.35
         done = not lost or rng.random() < 0.6
         after, answer, changed = apply(state, request, revision + 1)
