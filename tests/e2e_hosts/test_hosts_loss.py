@@ -5,7 +5,7 @@ from host_support import BACKENDS
 from test_hosts_nemesis import cluster_up
 from test_hosts_packets import SENT, stream, under
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.longer]
 
 
 @pytest.fixture(scope="module", params=BACKENDS)
