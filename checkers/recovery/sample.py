@@ -10,7 +10,7 @@ from chaos.core.clock import NS_PER_S
 from chaos.core.op import Type
 from chaos.core.series import Points
 from checkers.history.check_input import Context, QueueShard
-from checkers.history.columns import Ints
+from checkers.history.columns import Column, Ints
 from checkers.recovery.errors_by_node import number_errors
 
 WHOLE: Final = 200_000
@@ -21,6 +21,7 @@ MOST_NOT_OK: Final = 100_000
 """Of more operations so many that were not ok."""
 ERROR: Final = 8
 """The column with the number of the error."""
+COLUMNS: Final = ERROR + 1
 
 Floats = npt.NDArray[np.float64]
 
@@ -50,41 +51,42 @@ def sample_of(shard: QueueShard, context: Context, ops: Ints, kinds: Ints, laten
         ops, hashes = ops[keep], hashes[keep]
     failed = np.flatnonzero(~np.isin(kinds[ops], (Type.OK, Type.NOT_SENT)))
     texts, numbers = number_errors(shard, ops[failed])
-    errors = np.zeros(len(ops), dtype=np.int64)
-    errors[failed] = numbers + 1
-    columns = np.stack(
-        [
-            (own["scheduled_ns"][ops] - context.timeline.origin_ns) / NS_PER_S,
-            latency_ms[ops],
-            log.f[ops],
-            kinds[ops],
-            own["client"][ops],
-            log.node[ops],
-            np.full(len(ops), shard.key),
-            own["process"][ops],
-            errors,
-        ],
-        axis=1,
-    ).astype(np.float64)
-    return Sample(hashes, columns, tuple(texts))
+    columns = np.zeros((COLUMNS, len(ops)))
+    told: tuple[Column | int, ...] = (
+        (own["scheduled_ns"][ops] - context.timeline.origin_ns) / NS_PER_S,
+        latency_ms[ops],
+        log.f[ops],
+        kinds[ops],
+        own["client"][ops],
+        log.node[ops],
+        shard.key,
+        own["process"][ops],
+    )
+    for column, values in enumerate(told):
+        columns[column] = values
+    columns[ERROR, failed] = numbers + 1
+    return Sample(hashes, columns.T, tuple(texts))
 
 
 def join_samples(left: Sample, right: Sample, limit: int) -> Sample:
     """Two samples as one of at most ``limit`` operations."""
     errors = tuple(dict.fromkeys((*left.errors, *right.errors)))
     place = {text: number for number, text in enumerate(errors, 1)}
-    columns = np.concatenate([_renumbered(left, place), _renumbered(right, place)])
-    hashes = np.concatenate((left.hashes, right.hashes))
-    if len(hashes) > limit:
-        keep = np.argpartition(hashes, limit)[:limit]
-        hashes, columns = hashes[keep], columns[keep]
-    return Sample(hashes, columns, errors)
+    hashes, size = np.concatenate((left.hashes, right.hashes)), len(left.hashes)
+    if len(hashes) <= limit:
+        return Sample(hashes, np.concatenate((left.columns, _renumbered(right, right.columns, place))), errors)
+    keep = np.argpartition(hashes, limit)[:limit]
+    own, other = keep[keep < size], keep[keep >= size]
+    columns = (left.columns[own], _renumbered(right, right.columns[other - size], place))
+    return Sample(hashes[np.concatenate((own, other))], np.concatenate(columns), errors)
 
 
-def _renumbered(sample: Sample, place: dict[str, int]) -> Floats:
-    """The columns with the numbers of errors in another order."""
+def _renumbered(sample: Sample, columns: Floats, place: dict[str, int]) -> Floats:
+    """Some of a sample's operations, with the numbers of errors in another order."""
     numbers = np.array([0, *(place[text] for text in sample.errors)], dtype=np.float64)
-    columns = sample.columns.copy()
+    if np.array_equal(numbers, np.arange(len(numbers))):
+        return columns
+    columns = columns.copy()
     columns[:, ERROR] = numbers[columns[:, ERROR].astype(np.int64)]
     return columns
 
@@ -97,7 +99,7 @@ def points_of(*samples: Sample) -> Points:
     met = sorted({int(number) for number in whole.columns[:, ERROR]} - {0}, key=lambda number: whole.errors[number - 1])
     errors = tuple(whole.errors[number - 1] for number in met)
     place = {text: errors.index(text) + 1 if text in errors else 0 for text in whole.errors}
-    rows = _renumbered(whole, place)
+    rows = _renumbered(whole, whole.columns, place)
     rows = rows[np.lexsort(rows.T[::-1])]
 
     def integers(column: int) -> list[int]:
