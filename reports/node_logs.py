@@ -25,11 +25,9 @@ _DATED: Final = re.compile(
 )
 _PROCESS: Final = re.compile(r"\[\d{1,10}\] (?=\d{4}/)")
 """What NATS writes before its date: the number of its process."""
-_DAY_FIRST: Final = re.compile(
-    r"(\d{1,10}:[A-Z]) (\d\d) (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) (\d{4}) (\d\d):(\d\d):(\d\d)\.(\d{3})\s"
-)
-"""As Redis writes: its process and role, the day first and the month by its name."""
 _MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_DAY_FIRST: Final = re.compile(rf"\d{{1,10}}:[A-Z] (\d\d) ({'|'.join(_MONTHS)}) (\d{{4}}) (\d\d:\d\d:\d\d\.\d{{3}})\s")
+"""As Redis writes: its process and role, the day first and the month by its name."""
 _MONOTONIC: Final = re.compile(r"(\d{1,10}\.\d{3,9})\s+")
 _STAMPS: Final = ("ts", "time", "timestamp", "@timestamp")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
@@ -92,9 +90,8 @@ def lines_with_time(lines: Iterable[str]) -> Iterator[LogLine]:
             begin = match.end() - (line[match.end() - 1 : match.end()] == "[")  # of the level, not of the time
             found = _line_with_date(match, line[begin:])
         elif match := _DAY_FIRST.match(line):
-            month = _MONTHS.index(match[3]) + 1
-            again = f"{match[4]}-{month:02d}-{match[2]}T{match[5]}:{match[6]}:{match[7]}.{match[8]}"
-            dated = _DATED.match(again)
+            day, month, year, time = match.groups()
+            dated = _DATED.match(f"{year}-{_MONTHS.index(month) + 1:02d}-{day}T{time}")
             found = None if dated is None else _line_with_date(dated, line[match.end() :])
         elif match := _MONOTONIC.match(line):
             found = LogLine("monotonic", float(match[1]), line[match.end() :])

@@ -163,11 +163,10 @@ def _fault(line: OperationLine) -> str:
     member = _KINDS[request.kind]
     if member and getattr(request, member) is None:
         return f"a request {request.kind!r} without what it asks for"
-    parts = request.txn.parts if request.txn is not None else ()
-    strange = next((part.kind for part in parts if part.kind not in _PARTS), None)
+    strange = next((part.kind for part in request.parts if part.kind not in _PARTS), None)
     if strange is not None:
         return f"there is no operation {strange!r} of a transaction; there are {', '.join(sorted(_PARTS))}"
-    keyless = [part.kind for part in parts if not part.first_key]
+    keyless = [part.kind for part in request.parts if not part.first_key]
     keyless += [request.kind] if request.range is not None and not request.range.start else []
     if keyless:
         return f"a {keyless[0]} without a key, as files of before etcd 3.6 have it; take those of a later one"

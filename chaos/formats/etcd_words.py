@@ -126,9 +126,19 @@ class Request(msgspec.Struct, frozen=True):
     compact: Compaction | None = field(name="Compact", default=None)
 
     @property
+    def parts(self) -> tuple[Part, ...]:
+        """The operations of its transaction, of both branches; none if it is no transaction."""
+        return self.txn.parts if self.txn is not None else ()
+
+    @property
+    def conditions(self) -> Sequence[Condition]:
+        """The comparisons of its transaction; none if it is no transaction."""
+        return or_empty(self.txn.conditions if self.txn is not None else None)
+
+    @property
     def reads(self) -> bool:
         """Whether it changes nothing."""
-        return self.range is not None or (self.txn is not None and all(part.kind == RANGE for part in self.txn.parts))
+        return self.range is not None or (self.txn is not None and all(part.kind == RANGE for part in self.parts))
 
 
 class Held(msgspec.Struct, frozen=True):

@@ -31,6 +31,12 @@ class Arrival(NamedTuple):
     client: int
     key: int
 
+    def invocation(self, process: int, deadline_ns: int, argument: Any) -> Invocation:
+        """The operation, with its argument."""
+        return Invocation(
+            process=process, client=self.client, f=self.f, key=self.key, deadline_ns=deadline_ns, argument=argument
+        )
+
 
 class Earlier(msgspec.Struct, frozen=True, kw_only=True):
     """What the clients of a worker did before it was killed and started again; nothing as a rule.

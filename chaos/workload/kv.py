@@ -59,14 +59,7 @@ class KvLoad:
         """What to ask of the group that is in use."""
         group = turn_at(arrival.at_ns, CHANGES_OF_GROUP, self._changed_per_s)
         self._highest[arrival.key] = max(group, self._highest.get(arrival.key, 0))
-        return Invocation(
-            process=process,
-            client=arrival.client,
-            f=arrival.f,
-            key=arrival.key,
-            deadline_ns=now_ns + self._spec.timeout_ns,
-            argument=self._argument(arrival, group),
-        )
+        return arrival.invocation(process, now_ns + self._spec.timeout_ns, self._argument(arrival, group))
 
     def _argument(self, arrival: Arrival, group: int) -> Changes | Keys:
         draw, f = self._draws[arrival.client], arrival.f

@@ -50,14 +50,7 @@ class LogLoad:
 
     def op(self, arrival: Arrival, process: int, now_ns: int, argument: Any) -> Invocation:
         """The operation of an arrival with an argument."""
-        return Invocation(
-            process=process,
-            client=arrival.client,
-            f=arrival.f,
-            key=arrival.key,
-            deadline_ns=now_ns + self._spec.timeout_ns,
-            argument=argument,
-        )
+        return arrival.invocation(process, now_ns + self._spec.timeout_ns, argument)
 
     def invocation(self, arrival: Arrival, process: int, now_ns: int) -> Invocation | None:
         """What to ask for this arrival; counts the sequence number of a send."""

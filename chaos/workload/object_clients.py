@@ -34,14 +34,7 @@ class ObjectLoad:
     def invocation(self, arrival: Arrival, process: int, now_ns: int) -> Invocation | None:
         """What to ask for this arrival."""
         argue = self._arguments.get(arrival.f)
-        return Invocation(
-            process=process,
-            client=arrival.client,
-            f=arrival.f,
-            key=arrival.key,
-            deadline_ns=now_ns + self._spec.timeout_ns,
-            argument=None if argue is None else argue(arrival),
-        )
+        return arrival.invocation(process, now_ns + self._spec.timeout_ns, None if argue is None else argue(arrival))
 
     def learn(self, op: Invocation, done: Completion) -> None:
         """No answer changes what is asked next."""

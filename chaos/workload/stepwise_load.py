@@ -51,14 +51,8 @@ class StepLoad(ABC, Generic[PlaceT]):
         if place is not None:
             self._waiting.add(place)
         f, key, argument = step
-        return Invocation(
-            process=process,
-            client=arrival.client,
-            f=f,
-            key=key,
-            deadline_ns=now_ns + self._spec.timeout_ns,
-            argument=argument,
-        )
+        due = arrival._replace(f=f, key=key)
+        return due.invocation(process, now_ns + self._spec.timeout_ns, argument)
 
     def learn(self, op: Invocation, done: Completion) -> None:
         """Hear what became of an operation; of one that is no step there is nothing to learn."""

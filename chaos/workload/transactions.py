@@ -76,14 +76,7 @@ class TransactionLoad:
         if not micros:
             return None
         self._highest[arrival.key] = max(self._highest.get(arrival.key, 0), *(one.key for one in micros))
-        return Invocation(
-            process=process,
-            client=arrival.client,
-            f=arrival.f,
-            key=arrival.key,
-            deadline_ns=now_ns + self._spec.timeout_ns,
-            argument=Transaction(micros),
-        )
+        return arrival.invocation(process, now_ns + self._spec.timeout_ns, Transaction(micros))
 
     def learn(self, op: Invocation, done: Completion) -> None:
         """The rule hears it."""

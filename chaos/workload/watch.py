@@ -70,14 +70,7 @@ class WatchLoad:
                 argument = FromNow(listen_ms=LISTEN_MS)
             else:
                 argument = From(revision=self._from(place), listen_ms=LISTEN_MS)
-        return Invocation(
-            process=process,
-            client=arrival.client,
-            f=arrival.f,
-            key=arrival.key,
-            deadline_ns=now_ns + self._spec.timeout_ns,
-            argument=argument,
-        )
+        return arrival.invocation(process, now_ns + self._spec.timeout_ns, argument)
 
     def _changes(self, client: int, most: int) -> Changes:
         """A change of one or more entries, each value of which nobody else writes."""

@@ -140,7 +140,7 @@ class Writes:
 
     @cached_property
     def open_puts(self) -> frozenset[int]:
-        """Entries to which a write of which nobody knows may have given a value."""
+        """Entries that a write of unknown outcome may have given a value."""
         return frozenset(entry for entry, value in self._open_changes() if value != DELETED)
 
     def _open_changes(self) -> Iterator[tuple[int, int]]:
@@ -148,7 +148,7 @@ class Writes:
 
 
 def _values_first(places: set[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-    """Places with their values in order, those whose value nobody read behind all others."""
+    """Places with their values in order. Those whose value was never read come last."""
     return sorted(places, key=lambda one: (one[2] == UNREAD, one))
 
 

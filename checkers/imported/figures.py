@@ -24,7 +24,7 @@ from checkers.imported.faults import Faults, faults_of
 from checkers.imported.load import EVERYWHERE, Doings, Given, Load
 from checkers.recovery.histogram import BUCKETS, bucket_of, quantile
 from checkers.recovery.rpo import RpoKernel, RpoSummary, tolls_of
-from checkers.recovery.rto import Attempts, RtoSummary, later_of, longer_of, not_ok_under, outages_by_fault
+from checkers.recovery.rto import Attempts, RtoSummary, keep_later, keep_longer, not_ok_under, outages_by_fault
 from checkers.recovery.service import Sent, ServiceKernel, ServiceSummary, availability, latencies, steady, summary_of
 
 SENDS: Final = frozenset({"send", "txn", "enqueue", "append", "add", "write", "put", "generate"})
@@ -142,8 +142,8 @@ def _recoveries(parts: Sequence[Doings], context: Context) -> RtoSummary:
         attempts = Attempts(part.f, part.key, part.begun, part.ended, part.type == Type.OK)
         for fault, rto, _, _ in outages_by_fault(attempts, context):
             key = fault.id, part.f, part.key
-            longest[key] = longer_of(longest[key], rto) if key in longest else rto
-            later_of(later, fault, rto)
+            keep_longer(longest, key, rto)
+            keep_later(later, fault, rto)
     bad = [part.begun[part.type != Type.OK] for part in told]
     return RtoSummary(
         longest=longest,

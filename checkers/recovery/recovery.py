@@ -42,7 +42,7 @@ Promised times are four times what was measured on a machine that was shared by 
 
 
 LATER_NS: Final = NS_PER_S
-"""A silence after service was back that is longer is told of."""
+"""Longer silences after service was back are told."""
 
 
 class Silence(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,8 +6,8 @@ belongs to every fault whose time it touches; what was on its way when the next 
 alone. Does not call no outage an RTO of 0, and prints the resolution beside each number.
 """
 
-from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from collections.abc import Hashable, Iterator
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -37,6 +37,8 @@ from checkers.history.words import words_of
 from checkers.recovery.answerable import answerable
 from checkers.recovery.errors_by_node import refused_by_design
 from checkers.recovery.quiet_stretches import QUIET_RATE, is_ok_in_time
+
+Key = TypeVar("Key", bound=Hashable)
 
 IN_A_ROW: Final = 3
 STRETCH_NS: Final = NS_PER_S
@@ -177,11 +179,15 @@ def longer_of(left: Rto, right: Rto) -> Rto:
     return left if rank[0] >= rank[1] else right
 
 
-def later_of(later: dict[tuple[int, str], Rto], fault: FaultSpan, one: Rto) -> None:
+def keep_longer(kept: dict[Key, Rto], key: Key, one: Rto) -> None:
+    """Keep an outage under a key if it is the longest there."""
+    kept[key] = longer_of(kept[key], one) if key in kept else one
+
+
+def keep_later(later: dict[tuple[int, str], Rto], fault: FaultSpan, one: Rto) -> None:
     """Keep an outage that began after the heal of its fault, if it is the longest such one of its kind."""
     if fault.heal_ns is not None and one.start_ns is not None and one.start_ns >= fault.heal_ns:
-        key = fault.id, one.f
-        later[key] = longer_of(later[key], one) if key in later else one
+        keep_longer(later, (fault.id, one.f), one)
 
 
 class RtoKernel(OfEachKey):
@@ -216,8 +222,8 @@ class RtoKernel(OfEachKey):
                 node = node_name(context, int(log.node[ops[ender]])) if ender >= 0 else ""
                 one = msgspec.structs.replace(rto, lagged=late, node=node)
                 key = (fault.id, name, shard.key)
-                longest[key] = longer_of(longest[key], one) if key in longest else one
-                later_of(later, fault, one)
+                keep_longer(longest, key, one)
+                keep_later(later, fault, one)
                 if longest[key] is one and _over(one, context.run.rto_budget_s):
                     first = int(np.flatnonzero(inside)[0])
                     around = (*ops[np.flatnonzero(served[:first])[-1:]], ops[first])
@@ -238,7 +244,7 @@ class RtoKernel(OfEachKey):
         """Add two queues."""
         later = dict(left.later)
         for key, one in right.later.items():
-            later[key] = longer_of(later[key], one) if key in later else one
+            keep_longer(later, key, one)
         return RtoSummary(
             longest={**left.longest, **right.longest},
             later=later,

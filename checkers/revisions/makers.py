@@ -31,7 +31,7 @@ class Makers:
         self._pinned = pinned
         self.able: dict[tuple[str, str], list[Did]] = defaultdict(list)
         for did in pinned.open:
-            for part in did.request.txn.parts if did.request.txn is not None else ():
+            for part in did.request.parts:
                 self.able[part.kind, part.first_key].append(did)
         self.nobody: list[Wrong] = []
         self.facts = self._with_expected()
@@ -64,7 +64,7 @@ class Makers:
         pinned = self._pinned
         facts = {revision: dict(fact) for revision, fact in pinned.facts.items()}
         for did in pinned.writes.values():
-            for one in or_empty(did.request.txn.conditions if did.request.txn is not None else None):
+            for one in did.request.conditions:
                 if not one.revision or one.revision in pinned.writes:
                     continue
                 fact = {one.key: UNKNOWN, **facts.get(one.revision, {})}
@@ -87,7 +87,7 @@ class Makers:
 
     def _may_hold(self, did: Did, revision: int, known: Mapping[str, list[tuple[int, bool]]]) -> bool:
         """Whether the comparisons of a change of unknown outcome may have held just before a revision."""
-        for one in or_empty(did.request.txn.conditions if did.request.txn is not None else None):
+        for one in did.request.conditions:
             own = known.get(one.key, [])
             place = bisect_left(own, (revision, False))
             latest, there = own[place - 1] if place else (0, False)
@@ -102,7 +102,7 @@ class Makers:
         return True
 
     def _forced(self) -> dict[int, Did]:
-        """By revision its only possible maker; those that are left over as nobody's are noted."""
+        """By revision its only possible maker. Revisions that no operation can have made are noted."""
         left = {revision: {did.number: did for did in own} for revision, own in self.options.items()}
         places = {revision: tuple(own) for revision, own in left.items()}
         for revision in unmatched(places):
@@ -134,14 +134,13 @@ class Makers:
 def _may_make(request: Request, fact: Fact) -> bool:
     """Whether a request of unknown outcome may have done all that is known of a revision."""
     unknown = {key for key, value in fact.items() if value is UNKNOWN}
-    parts = request.txn.parts if request.txn is not None else ()
-    if not unknown <= {part.put.key for part in parts if part.kind == PUT}:
+    if not unknown <= {part.put.key for part in request.parts if part.kind == PUT}:
         return False
     return may_make(request, {key: value for key, value in fact.items() if key not in unknown})
 
 
 def done(did: Did) -> Iterator[tuple[Part, int]]:
-    """The operations of an acknowledged change, each with how many keys it deleted; below 0: nobody says."""
+    """The operations of an acknowledged change, each with how many keys it deleted; below 0: it is not told."""
     txn, answer = did.request.txn, did.response.txn
     if txn is not None and answer is not None and not answer.failure:
         for part, result in zip(or_empty(txn.success), or_empty(answer.results), strict=True):

@@ -13,11 +13,20 @@ def unmatched(options: Mapping[Place, Sequence[Taker]]) -> list[Place]:
     Places that come first are matched first and stay so.
     """
     taken: dict[Taker, Place] = {}
-    return [place for place in options if not _augment(place, options, taken)]
+    given: dict[Place, Taker] = {}
+    return [place for place in options if not _augment(place, options, taken, given)]
 
 
-def _augment(place: Place, options: Mapping[Place, Sequence[Taker]], taken: dict[Taker, Place]) -> bool:
-    """Give a place to somebody, moving others; without recursion, as paths may be long."""
+def _augment(
+    place: Place,
+    options: Mapping[Place, Sequence[Taker]],
+    taken: dict[Taker, Place],
+    given: dict[Place, Taker],
+) -> bool:
+    """Give a place to a taker, and move others for it. There is no recursion, as paths may be long.
+
+    ``taken`` and ``given`` are the matching so far, read either way; both are changed.
+    """
     came_from: dict[Taker, Place] = {}
     waiting = [place]
     while waiting:
@@ -32,10 +41,8 @@ def _augment(place: Place, options: Mapping[Place, Sequence[Taker]], taken: dict
             free: Taker | None = taker
             while free is not None:
                 holder = came_from[free]
-                before = next((other for other, own in taken.items() if own == holder), None)
-                taken[free] = holder
-                if before is not None:
-                    del taken[before]
+                before = given.get(holder)
+                taken[free], given[holder] = holder, free
                 free = before
             return True
     return False

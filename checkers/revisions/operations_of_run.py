@@ -27,7 +27,7 @@ from chaos.formats.etcd_words import (
     TxnResult,
 )
 from chaos.formats.operations import NEVER
-from chaos.models.coordination.kv import ABSENT, ANY, CHANGES, DELETED, NOT_TOLD, WIDTH, F, group_of
+from chaos.models.coordination.kv import ANY, CHANGES, DELETED, NOT_TOLD, WIDTH, F, group_of
 from chaos.models.objects.answers import TOLD
 from checkers.history.check_input import QueueShard
 from checkers.objects.calls import Call
@@ -146,7 +146,7 @@ def call_of(shard: QueueShard, row: int) -> Call:
         changes = _changes(shard, row)
         argument = [("w", entry, None if value == DELETED else value) for entry, value, _ in changes]
         output = argument if kind is Type.OK else None
-        if kind is Type.OK and told and f is F.DELETE and own["effects"][row] == ABSENT:
+        if kind is Type.OK and told and f is F.DELETE and own["effects"][row] == 0:
             output = [("r", changes[0][0], None)]
     else:
         first, count = int(own["first"][row]), int(own["count"][row])

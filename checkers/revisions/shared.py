@@ -92,7 +92,7 @@ class Shared:
             for key, value in fact.items():
                 out.setdefault(key, {})[revision] = value
         for revision, did in self._makers.forced.items():
-            for part in did.request.txn.parts if did.request.txn is not None else ():
+            for part in did.request.parts:
                 key, value = _effect(part)
                 out.setdefault(key, {})[revision] = value
         for did in (*(again for again, _ in pinned.twice), *pinned.writes.values()):
@@ -250,13 +250,12 @@ class Shared:
         return [(did.number, need.key) for did in able if self._fits(did, need)]
 
     def _fits(self, did: Did, need: Need) -> bool:
-        parts = did.request.txn.parts if did.request.txn is not None else ()
         if did.number in self._made_known:
             return False
-        if any(one.revision for one in or_empty(did.request.txn.conditions if did.request.txn else None)):
+        if any(one.revision for one in did.request.conditions):
             return False  # it expects what was shown, and nothing is there
         reached = self._pinned.reached(did.call)
-        beside = [part for part in parts if part.first_key != need.key]
+        beside = [part for part in did.request.parts if part.first_key != need.key]
         return self._has_room(did, beside, max(need.low, reached), need.high)
 
     def _has_room(self, did: Did, beside: list[Part], low: int, high: int) -> bool:

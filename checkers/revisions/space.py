@@ -156,9 +156,7 @@ def branch(txn: TxnRequest, *, failure: bool) -> Sequence[Part]:
 
 def keys_of(request: Request) -> Iterable[str]:
     """The keys that a transaction asks for, compares or changes; of ranges their beginnings."""
-    if request.txn is None:
-        return
-    for condition in or_empty(request.txn.conditions):
+    for condition in request.conditions:
         yield condition.key
-    for part in request.txn.parts:
+    for part in request.parts:
         yield part.first_key

@@ -102,7 +102,7 @@ class Opened:
     """What changes of unknown outcome may have done."""
 
     def __init__(self, pinned: Pinned) -> None:
-        parts = [part for did in pinned.open if did.request.txn is not None for part in did.request.txn.parts]
+        parts = [part for did in pinned.open for part in did.request.parts]
         self._puts = {(part.put.key, part.put.value) for part in parts if part.kind == PUT}
         self._deletes = {part.delete.key for part in parts if part.kind == DELETE}
         self._revokes = any(did.request.revoke is not None for did in pinned.open)

@@ -221,7 +221,7 @@ def facts_of(
 
 
 def fact_columns(views: Sequence[AnomalyView]) -> Columns:
-    """What some facts of the examples say, of those that are told."""
+    """What the facts mean that these examples show."""
     told = {name for view in views for part in (view, *view.parts) for one in part.examples for name, _ in one.facts}
     return tuple(row for row in FACTS if row[0] in told)
 

@@ -35,7 +35,7 @@ CYCLE: Final = (
 PUT_A, PUT_B, READ, REPLACE_A, DELETE_B, TXN, GET_C, REFUSED, READ_AGAIN = range(len(CYCLE))
 """Slots: two keys are put and read, one is put again, the other deleted, then the first one for a third key."""
 A, B, C, D = range(WIDTH)
-"""Keys of a group; nobody writes the last one."""
+"""The keys of a group. The last one is never written."""
 APART: Final = 2
 """From a revision to the next: the one between is somebody else's."""
 CHANGES: Final = 5
@@ -49,7 +49,7 @@ OF_HELD: Final = np.array([READ, READ, GET_C, REFUSED, READ_AGAIN, READ_AGAIN, R
 HELD: Final = np.array([A, B, C, C, A, B, C, D])
 SHOWN_B, GOT_C, REFUSED_C = 1, 2, 3
 OLD, NEW, STRANGE = [4, 5], 6, 7
-"""Places of the last read: what there was before, what there is, and what nobody wrote."""
+"""Places in the last read: what was there before, what is there, and a value that was never written."""
 COLUMNS: Final = ("held_entry", "held_value", "held_revision")
 ENTRY, VALUE, REVISION = range(3)
 
@@ -139,7 +139,7 @@ class Spaces(History):
         }
 
     def finish(self, rows: Rows) -> None:
-        """A read of the group that nobody has used yet."""
+        """A read of a group that is not in use yet."""
         rows.tell(0)
         zero = np.zeros(rows.shape, dtype=np.int64)
         rows.values = {

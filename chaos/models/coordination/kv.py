@@ -22,7 +22,7 @@ WIDTH: Final = 4
 DELETED: Final = -1
 """The value of a key that is deleted."""
 NOT_TOLD: Final = -1
-"""The revision of an answer that names none, and the effects of a change where nobody says if it did anything."""
+"""Stands where the system does not tell: for the revision of an answer, and for what a change did."""
 ANY: Final = -1
 """The revision that a change expects where it expects none."""
 ABSENT: Final = 0
@@ -70,7 +70,7 @@ class Keys(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Held(msgspec.Struct, frozen=True):
-    """A key that is there: what it holds, and at which revision it was written last, ``NOT_TOLD`` if nobody says."""
+    """A key that is there, its value, and the revision of its last change or ``NOT_TOLD``."""
 
     entry: int
     value: int

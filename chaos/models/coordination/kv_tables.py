@@ -30,11 +30,11 @@ class KvTables(ModelTables):
             ("expected", _LIST),  # the revision at which each must have been written last; 0: not there; -1: any
             ("first", pa.int64()),  # get, range: the first key that is read; else 0
             ("count", pa.int64()),  # get, range: how many; else 0
-            ("revision", pa.int64()),  # at which it took place, or which it shows; -1: nobody says
-            ("effects", pa.int64()),  # of a change: bit i: the i-th did something; -1: nobody says; else 0
+            ("revision", pa.int64()),  # at which it took place, or which it shows; -1: the system does not tell
+            ("effects", pa.int64()),  # of a change: bit i: the i-th did something; -1: the system does not tell; else 0
             ("held_entry", _LIST),  # the keys that it was told are there
             ("held_value", _LIST),
-            ("held_revision", _LIST),  # at which each was written last; -1: nobody says
+            ("held_revision", _LIST),  # of the last change of each; -1: the system does not tell
             ("answer", pa.int8()),  # 1 it was told something, -1 it was told nothing
         ]
     )

@@ -25,7 +25,7 @@ DELETED: Final = -1
 NOT_TOLD: Final = -1
 """The revision of what was before an event, where the system never says what was before."""
 UNREAD: Final = -2
-"""The value of an entry that was changed to something which nobody read."""
+"""Stands for the new value of an entry that was changed, where no client has read it."""
 READ: Final = -1
 """The batch of what is no event: a read of the session, at its place among the events."""
 UNNAMED: Final = -1

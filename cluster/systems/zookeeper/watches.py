@@ -88,11 +88,15 @@ class Watches:
 
 
 class _Follow:
-    """One follow: what came, and which reads of which entries are still to be answered."""
+    """One follow: what came, which reads of which entries are still to be answered, and which events have no value yet.
+
+    The last are places among what came, by revision and entry.
+    """
 
     def __init__(self, stream: SessionStream, space: str, told: Followed) -> None:
         self._stream, self._space, self._told = stream, space, told
         self._reads: dict[int, int] = {}
+        self._unread: dict[tuple[int, int], list[int]] = {}
         self._watch = stream.ask(jute.add_watch(space))
 
     async def listen(self, until_ns: int) -> None:
@@ -170,6 +174,8 @@ class _Follow:
             value=DELETED if kind == jute.DELETED else UNREAD,
             previous_revision=0 if kind == jute.CREATED else NOT_TOLD,
         )
+        if event.value == UNREAD:
+            self._unread.setdefault((event.revision, entry), []).append(len(self._told.events))
         self._told.events.append(event)
         self._told.batches += 1
         if kind != jute.DELETED and entry != UNNAMED:
@@ -186,9 +192,8 @@ class _Follow:
                 raise Malformed("a value that nobody writes")
             revision, value = node.written, int(node.data)
         events = self._told.events
-        for place, event in enumerate(events):
-            if (event.revision, event.entry, event.value) == (revision, entry, UNREAD):
-                events[place] = msgspec.structs.replace(event, value=value)
+        for place in self._unread.pop((revision, entry), ()):
+            events[place] = msgspec.structs.replace(events[place], value=value)
         events.append(session_read(entry=entry, revision=revision, value=value, applied=answer.transaction))
 
 
