@@ -12,10 +12,10 @@ import msgspec
 
 from chaos.core.errors import HistoryError
 from chaos.core.events import Event
-from chaos.core.manifest import read_checked
-from chaos.core.runinfo import RunInfo, read_run
 from chaos.core.series import Series
 from chaos.core.verdict import Results
+from chaos.storage.manifest import read_checked
+from chaos.storage.runinfo import RunInfo, read_run
 from checkers.history.events import events_of
 from checkers.history.folder_integrity import check_plan, manifest_of
 from reports.node_logs import LogFile, read_logs

@@ -18,11 +18,11 @@ from uuid import uuid4
 import msgspec
 import pyarrow as pa
 
-from chaos.core import progress
+from chaos.basics import progress
+from chaos.basics.memory import keep_freed
 from chaos.core.errors import ChaosError
-from chaos.core.memory import keep_freed
-from chaos.core.storage_path import Place, Remote, of_each
 from chaos.core.verdict import Results
+from chaos.storage.storage_path import Place, Remote, of_each
 from checkers.engine.installed_checks import Panel, instance, panel
 from checkers.engine.judge import Judged, Part, conclude, examine, merge_parts
 from checkers.engine.results_files import write_results

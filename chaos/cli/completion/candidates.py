@@ -255,20 +255,20 @@ def _of_run(ctx: click.Context) -> Path:
 
 
 def _nodes_of_run(ctx: click.Context, incomplete: str) -> Items:
-    from chaos.core.runinfo import read_run
+    from chaos.storage.runinfo import read_run
 
     return _items(((node.name, node.role) for node in read_run(_of_run(ctx)).nodes), incomplete)
 
 
 def _words_of_run(ctx: click.Context, incomplete: str) -> Items:
-    from chaos.core.runinfo import read_run
+    from chaos.storage.runinfo import read_run
 
     return _items(((word, "") for word in read_run(_of_run(ctx)).words), incomplete)
 
 
 def _anomalies_of_run(ctx: click.Context, incomplete: str) -> Items:
-    from chaos.core.manifest import read_checked
     from chaos.core.verdict import Results
+    from chaos.storage.manifest import read_checked
 
     results = read_checked(_of_run(ctx) / "results.json", Results)
     found = results.anomalies if results is not None else {}

@@ -8,12 +8,12 @@ from typing import Final
 from chaos.core.client import Client
 from chaos.core.errors import UsageError
 from chaos.core.op import Word
-from chaos.core.runinfo import NodeInfo, Promises, Subject
 from chaos.models.coordination import kv, lease, lock, semaphore, unique_ids, watch
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.transactions import bank
 from chaos.models.transactions import words as transactions
+from chaos.storage.runinfo import NodeInfo, Promises, Subject
 from cluster.admin import CHANGE_VERSION
 from cluster.host import Host, NodeSpec
 from cluster.needs import Need

@@ -5,9 +5,9 @@ from types import MappingProxyType
 
 from chaos.core.client import Client
 from chaos.core.op import Word
-from chaos.core.runinfo import NodeInfo, Promises, Subject
 from chaos.models.log.words import MODEL, F
 from chaos.models.queues import total_queue
+from chaos.storage.runinfo import NodeInfo, Promises, Subject
 from cluster.host import NodeSpec
 from cluster.system import ClusterView, Launch, Probe, RoleKind
 from cluster.systems._shared import routing

@@ -7,13 +7,13 @@ from typing import Final
 
 from chaos.core.client import Client
 from chaos.core.op import Word
-from chaos.core.runinfo import NodeInfo, Promises, Subject
 from chaos.models.coordination import kv, lease, lock, semaphore, unique_ids
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.queues import total_queue
 from chaos.models.transactions import bank
 from chaos.models.transactions import words as transactions
+from chaos.storage.runinfo import NodeInfo, Promises, Subject
 from cluster.host import NodeSpec
 from cluster.needs import Need
 from cluster.system import ClusterView, Launch, Probe, ReplicaReader, RoleKind

@@ -5,8 +5,8 @@ from types import MappingProxyType
 
 from chaos.core.client import Client
 from chaos.core.op import Word
-from chaos.core.runinfo import NodeInfo, Promises, Subject
 from chaos.models.log.words import MODEL, POPS, F
+from chaos.storage.runinfo import NodeInfo, Promises, Subject
 from cluster.bug import Bug
 from cluster.host import NodeSpec
 from cluster.system import ClusterView, Launch, Probe, RoleKind
