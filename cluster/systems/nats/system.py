@@ -17,7 +17,7 @@ from cluster.host import NodeSpec
 from cluster.needs import Need
 from cluster.system import ClusterView, Launch, Probe, RoleKind
 from cluster.systems._shared import debian, gomodules, routing
-from cluster.systems.nats import buckets, programs, spaces, streams
+from cluster.systems.nats import buckets, log_lines, programs, spaces, streams
 from cluster.systems.nats import launch as launch_of
 from cluster.systems.nats import settings as settings_of
 from cluster.systems.nats.launch import ROLE
@@ -81,6 +81,10 @@ class Nats:
     def built(self, folder: Path) -> "Nats":
         """The build in a folder, which says its version itself. Raises UsageError."""
         return Nats(programs.version_in(folder), folder)
+
+    def dated(self, line: str) -> str:
+        """A line of a log with its date first."""
+        return log_lines.dated(line)
 
     def resolve(self, settings: Mapping[str, str]) -> dict[str, str]:
         """All settings, checked, with the defaults filled in. Raises UsageError."""

@@ -21,7 +21,7 @@ from cluster.systems._shared import debian, routing
 from cluster.systems.redis import launch as launch_of
 from cluster.systems.redis import probe as probe_of
 from cluster.systems.redis import settings as settings_of
-from cluster.systems.redis import spaces
+from cluster.systems.redis import log_lines, spaces
 from cluster.systems.redis.launch import SERVER, WATCHER
 from cluster.systems.redis.trials import TRIALS
 from cluster.trial import Trial
@@ -77,6 +77,10 @@ class Redis:
     trials: Sequence[Trial] = TRIALS
     start_order = ((SERVER,), (WATCHER,))
     settings_help: Mapping[str, str] = settings_of.HELP
+
+    def dated(self, line: str) -> str:
+        """A line of a log with its date first."""
+        return log_lines.dated(line)
 
     def resolve(self, settings: Mapping[str, str]) -> dict[str, str]:
         """All settings, checked, with the defaults filled in. Raises UsageError."""
