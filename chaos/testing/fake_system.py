@@ -71,6 +71,7 @@ class FakeSystem:
 
     name = "fake"
     help = "a system in memory, for tests"
+    other_versions = "any"
     roles: Mapping[str, RoleKind] = MappingProxyType({ROLE: "replica"})
     workload = "register"
     start_order = ((ROLE,),)

@@ -28,6 +28,7 @@ class DLedger(OfJars):
     name = "dledger"
     help = "DLedger (0.1 to 0.4): three or five nodes that keep one replicated log"
     refusals = (NOT_LEADER,)
+    other_versions = "0.1 and later, by Maven; needs Java 17"
     build_holds = programs.HOLDS
     jars = Jars(programs.VERSION, programs.distribution, programs.version_in)
     roles: Mapping[str, RoleKind] = MappingProxyType({ROLE: "replica"})

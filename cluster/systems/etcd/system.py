@@ -60,6 +60,7 @@ class Etcd:
 
     name = "etcd"
     help = "etcd (3.4 or later): one Raft group of three or five members, and a learner if asked for"
+    other_versions = "3.5.0 and later, built of Go modules in one to two minutes; needs Go 1.21 or later"
     build_holds = programs.HOLDS
     roles: Mapping[str, RoleKind] = MappingProxyType({MEMBER: "replica", LEARNER: "replica"})
     workload = "register"

@@ -29,6 +29,7 @@ class Kafka(OfJars):
     name = "kafka"
     help = "Kafka without ZooKeeper (KRaft): three brokers, with controllers of their own or combined"
     refusals = ("NOT_LEADER_OR_FOLLOWER", "NOT_ENOUGH_REPLICAS")
+    other_versions = "3.3.0 and later, by Maven; needs Java"
     build_holds = programs.HOLDS
     jars = Jars(programs.VERSION, programs.distribution, programs.version_in)
     roles: Mapping[str, RoleKind] = MappingProxyType({BROKER: "replica", CONTROLLER: "controller"})

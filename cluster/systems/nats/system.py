@@ -60,6 +60,7 @@ class Nats:
 
     name = "nats"
     help = "NATS with JetStream (2.9 or later): three servers whose streams are Raft groups"
+    other_versions = "2.9 and later, built of Go modules in about a minute; needs Go 1.21 or later"
     build_holds = programs.HOLDS
     refusals = (NOBODY,)
     roles: Mapping[str, RoleKind] = MappingProxyType({ROLE: "replica"})

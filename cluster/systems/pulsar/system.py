@@ -31,6 +31,7 @@ class Pulsar(OfJars):
     name = "pulsar"
     help = "Pulsar with BookKeeper: three brokers, three bookies or more, three metadata servers"
     refusals = (f"no producer: {NOT_SERVED}", NOT_SERVED)
+    other_versions = "3.0.0 and later, by Maven; needs Java 17"
     build_holds = programs.HOLDS
     jars = Jars(programs.VERSION, programs.distribution, programs.version_in)
     roles: Mapping[str, RoleKind] = MappingProxyType({BROKER: "replica", BOOKIE: "replica", METADATA: "controller"})

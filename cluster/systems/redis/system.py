@@ -19,9 +19,9 @@ from cluster.needs import Need
 from cluster.system import ClusterView, Launch, Probe, ReplicaReader, RoleKind
 from cluster.systems._shared import debian, routing
 from cluster.systems.redis import launch as launch_of
+from cluster.systems.redis import log_lines, spaces
 from cluster.systems.redis import probe as probe_of
 from cluster.systems.redis import settings as settings_of
-from cluster.systems.redis import log_lines, spaces
 from cluster.systems.redis.launch import SERVER, WATCHER
 from cluster.systems.redis.trials import TRIALS
 from cluster.trial import Trial

@@ -34,6 +34,7 @@ class RocketMQ(OfJars):
         "SYSTEM_ERROR: in-sync replicas not enough",
         "SERVICE_NOT_AVAILABLE",
     )
+    other_versions = "5.0.0 and later, by Maven; needs Java"
     build_holds = artefacts_of.HOLDS
     jars = Jars(VERSION, artefacts_of.distribution, artefacts_of.version_in)
     roles: Mapping[str, RoleKind] = nodes.ROLES

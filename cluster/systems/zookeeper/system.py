@@ -82,6 +82,7 @@ class ZooKeeper(OfJars):
     name = "zookeeper"
     help = "ZooKeeper (3.9 or another version): three or five voters, and observers if asked for"
     refusals = (NO_SESSION,)
+    other_versions = "3.5.5 and later, by Maven; needs Java"
     build_holds = programs.HOLDS
     jars = Jars(programs.VERSION, programs.distribution, programs.version_in)
     roles: Mapping[str, RoleKind] = MappingProxyType({VOTER: "replica", OBSERVER: "replica"})

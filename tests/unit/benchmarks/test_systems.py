@@ -49,7 +49,7 @@ def test_runs_that_did_not_pass_are_told_and_rows_of_other_trials_are_not_mixed_
     made = systems.page([row(1, 1), row(2, 0, trial="gone-since")], {})
     assert "- nats, kv, leader-kill, seed 1, FAIL: said 1\n" in made
     assert "gone-since |" not in made
-    assert "1 runs; " in made
+    assert "Runs: 1; " in made
 
 
 def test_a_system_without_rows_is_named(systems: ModuleType) -> None:
