@@ -88,8 +88,10 @@ def examine_shards(history: Place, duty: Duty, keys: Sequence[int]) -> Part:
     """
     tables = _tables(history, duty.judging, duty.context)
     examiners = [instance(place) for place in duty.places]
-    shards = (load_shard(tables, key, lazily=duty.lazily) for key in keys)
-    part = merge_parts((examine(shard, duty.context, examiners) for shard in shards), examiners)
+    # No name for a shard: it would be kept while the next is loaded, and memory for two be taken from the system.
+    part = merge_parts(
+        (examine(load_shard(tables, key, lazily=duty.lazily), duty.context, examiners) for key in keys), examiners
+    )
     assert part is not None, "a group has a queue"
     return part
 
