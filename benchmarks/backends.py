@@ -35,7 +35,7 @@ from rows import (
 )
 
 from chaos.core.clock import Deadline
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.runinfo import NodeInfo
 from cluster.cluster import Node
 from cluster.host import Backend, Capability, Host, NodeSpec, hosts_up
 from cluster.hosts import interface

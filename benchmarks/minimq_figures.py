@@ -37,8 +37,8 @@ from sources import deciding_sources
 
 from chaos.core.clock import Deadline
 from chaos.core.op import Type
-from chaos.core.runinfo import NodeInfo
 from chaos.models.log.words import F
+from chaos.storage.runinfo import NodeInfo
 from cluster.cluster import Node
 from cluster.host import hosts_up
 from cluster.hosts.netns import NetnsBackend

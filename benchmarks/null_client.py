@@ -22,11 +22,11 @@ from chaos import plugins
 from chaos.core.client import Client, Received
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.op import Invocation, Word
-from chaos.core.runinfo import NodeInfo, Promises
 from chaos.models.log.operations import Given, Placed
 from chaos.models.log.words import SENDS
 from chaos.models.objects.answers import Found
 from chaos.models.registry import model_named
+from chaos.storage.runinfo import NodeInfo, Promises
 from chaos.worker.messages import WorkerSpec
 from chaos.worker.pipe import Pipe
 from chaos.worker.worker import Worker

@@ -15,8 +15,8 @@ from typing import Final
 from playwright.sync_api import FloatRect, Page, ViewportSize, sync_playwright
 from rows import ROOT
 
-from chaos.core.manifest import read_checked
 from chaos.core.verdict import Results
+from chaos.storage.manifest import read_checked
 from cluster.doctor import find_chromium
 
 RED: Final = ROOT / "docs" / "start" / "red-report.png"

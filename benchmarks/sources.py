@@ -136,7 +136,7 @@ def sources() -> Mapping[str, Source]:
     rooms = ("*.py", "agent", "hosts", "network", "nodes")
     found["hosts"] = Source(tuple(f"cluster/{room}" for room in rooms))
     found["simulation"] = Source(("cluster/simulation",))
-    found["engines"] = Source(("checkers", "spark_checkers", "chaos/core"))
+    found["engines"] = Source(("checkers", "spark_checkers", "chaos/basics", "chaos/core", "chaos/storage"))
     return found
 
 

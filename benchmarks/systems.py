@@ -1,15 +1,14 @@
-"""Systems by workload and fault, and what their unsafe settings lose: runs them and writes docs/results/SYSTEM.md.
+"""Every system by what it is tried with and by fault: runs them and writes docs/results/systems.md.
 
-    .venv/bin/python benchmarks/systems.py run [--system NAME ...] [--only NAME ...] [--seeds 1-5] [--store DIR]
+    .venv/bin/python benchmarks/systems.py run [--system NAME ...] [--main] [--seeds 1-5] [--store DIR]
     .venv/bin/python benchmarks/systems.py render
 
-NAME of ``--only`` is that of a row of the page, such as ``register leader-kill netns``. ``run`` appends one row a run to
-docs/data/SYSTEM.jsonl and leaves out what is there already under the same name and seed, so it can be cut off and
-resumed. ``render`` is a pure function of these files. Rows hold what results.json said.
+A system's package says what it is tried with (``trials``), so a new system needs no line here. ``run`` appends a row a run
+to docs/data/systems.jsonl and leaves out what is there already under the same system, trial, fault and seed, so it can be
+cut off and resumed. ``render`` is a pure function of that file. Rows hold what results.json said.
 """
 
-from collections.abc import Collection, Sequence
-from pathlib import Path
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 import rows as kept_rows
@@ -18,218 +17,153 @@ from runs import Job, outage_cells, parser, run_series
 
 from chaos.core.model import numbers_where
 from chaos.models.registry import model_named
-from chaos.plugins import load
+from chaos.plugins import load, names
+from cluster.trial import Trial, trials_of
+
+ROWS = DATA / "systems.jsonl"
+PAGE = ROOT / "docs" / "results" / "systems.md"
+NEMESES = ("leader-kill", "random-partition", "major-suspend", "random-loss")
+VERDICTS = {0: "PASS", 1: "FAIL", 2: "UNKNOWN"}
+"""By exit code; another one says that the run broke off."""
 
 
 class Cell(NamedTuple):
-    """A line of a page. ``wrong``: every run must come out invalid, since the settings give safety up."""
+    """A line of the page."""
 
-    workload: str
+    system: str
+    trial: Trial
     nemesis: str
-    backend: str = "netns"
-    settings: str = ""
-    wrong: bool = False
 
     @property
-    def name(self) -> str:
-        """What the line is called, in rows too."""
-        return " ".join(filter(None, (self.workload, self.nemesis, self.backend, self.settings)))
+    def key(self) -> dict[str, str]:
+        """The members that the rows of this line have in common."""
+        return {"system": self.system, "trial": self.trial.name, "nemesis": self.nemesis}
 
 
-class Page(NamedTuple):
-    """A system's series. ``about``: its configuration, a sentence."""
-
-    about: str
-    cells: tuple[Cell, ...]
-
-
-FAULTS = ("leader-kill", "random-partition", "major-suspend", "random-loss", "random-delay")
-ETCD = Page(
-    about="etcd 3.4 of Debian 12, three members, its own defaults; clients keep to every member or follow the leader.",
-    cells=(
-        *(Cell(workload, nemesis) for workload in ("register", "set", "counter") for nemesis in FAULTS),
-        *(Cell(workload, nemesis, "docker") for workload in ("register", "set", "counter") for nemesis in FAULTS),
-        *(
-            Cell("register", "random-partition", settings=f"client.serializable={old}", wrong=old == "true")
-            for old in ("true", "false")
-        ),
-    ),
-)
-_CONFIRMED = "client.wait=2"
-REDIS = Page(
-    about="Redis 7.0 of Debian 12; a master, two replicas and three sentinels unless a line says otherwise.",
-    cells=(
-        *(
-            Cell(workload, nemesis, settings=_CONFIRMED)
-            for workload in ("register", "set", "counter")
-            for nemesis in ("leader-kill", "random-partition", "major-suspend", "random-loss")
-        ),
-        Cell("set", "leader-kill", wrong=True),
-        Cell("set", "leader-partition", wrong=True),
-        Cell("set", "leader-kill", settings="cluster.mode=cluster", wrong=True),
-        Cell("set", "leader-kill", settings="cluster.mode=cluster client.wait=1"),
-        Cell("set", "all-kill", settings="cluster.mode=single"),
-        Cell("set", "all-kill", settings="cluster.mode=single appendonly=no", wrong=True),
-        Cell("set", "leader-kill", "docker", settings=_CONFIRMED),
-    ),
-)
-_OLD = "client.sync=false"
-ZOOKEEPER = Page(
-    about="ZooKeeper 3.9, three voters unless a line says otherwise; clients sync before each read unless a line says not.",
-    cells=(
-        *(Cell(workload, nemesis) for workload in ("register", "set", "counter") for nemesis in FAULTS),
-        Cell("register", "leader-partition"),
-        Cell("register", "leader-partition", settings=_OLD, wrong=True),
-        Cell("register", "random-kill", settings="cluster.voters=5 cluster.observers=2"),
-        Cell("set", "random-partition", settings="cluster.observers=2"),
-        Cell("set", "leader-kill", "docker"),
-    ),
-)
-_CONFIRMED_READS = "client.confirmReads=true"
-NATS = Page(
-    about="NATS 2.9 of Debian 12; three servers and three buckets with three replicas each unless a line says otherwise.",
-    cells=(
-        *(Cell("register", nemesis) for nemesis in FAULTS[:-1]),
-        *(
-            Cell(workload, nemesis, settings=_CONFIRMED_READS)
-            for workload in ("set", "counter")
-            for nemesis in FAULTS[:-1]
-        ),
-        *(Cell("register", nemesis, settings="cluster.replicas=1") for nemesis in FAULTS[:-1]),
-        Cell("set", "leader-partition", wrong=True),
-        Cell("register", "noop", settings="client.directGet=true", wrong=True),
-        Cell("set", "leader-kill", "docker", settings=_CONFIRMED_READS),
-    ),
-)
-PAGES = {"etcd": ETCD, "redis": REDIS, "nats": NATS, "zookeeper": ZOOKEEPER}
-FIRST_SEED_ONLY = "docker"
-"""A line on this backend has one run: it shows that the system comes up and is disturbed there too."""
+def cells(*, only_main: bool = False) -> list[Cell]:
+    """Every system of chaos with each of its trials under each fault."""
+    return [
+        Cell(system, trial, nemesis)
+        for system in names("systems")
+        for trial in trials_of(load("systems", system)())
+        if trial.main or not only_main
+        for nemesis in NEMESES
+    ]
 
 
-def command_of(system: str, cell: Cell, seed: int) -> str:
+def command_of(cell: Cell, seed: int) -> str:
     """The command of one run."""
-    more = "".join(f" --set {one}" for one in cell.settings.split())
+    more = "".join(f" --set {key}={value}" for key, value in cell.trial.settings.items())
     return (
-        f"chaos run --system {system} --workload {cell.workload} --nemesis {cell.nemesis} --backend {cell.backend}"
+        f"chaos run --system {cell.system} --workload {cell.trial.workload} --nemesis {cell.nemesis}"
         f"{more} --time-limit 60 --seed {seed}"
     )
 
 
-def jobs_of(system: str, only: Collection[str], seeds: Sequence[int]) -> list[Job]:
-    """The runs of a system, seed by seed."""
-    return [
-        Job({"name": cell.name, "seed": seed}, command_of(system, cell, seed), system)
-        for seed in seeds
-        for cell in PAGES[system].cells
-        if (not only or cell.name in only) and (seed == seeds[0] or cell.backend != FIRST_SEED_ONLY)
-    ]
+def jobs_of(asked: Iterable[Cell], seeds: Sequence[int]) -> list[Job]:
+    """The runs of some lines, seed by seed."""
+    asked = list(asked)
+    return [Job({**cell.key, "seed": seed}, command_of(cell, seed), cell.system) for seed in seeds for cell in asked]
 
 
-def changing(workload: str) -> tuple[str, ...]:
+def changing(workload: str) -> Collection[str]:
     """The words of a workload that change its objects."""
     model = model_named(load("workloads", workload).model)
     numbers = numbers_where(model, lambda function: function.mutates)
-    return tuple(word.word for word in model.words if int(word) in numbers)
+    return [word.word for word in model.words if int(word) in numbers]
 
 
 def line(cell: Cell, rows: Sequence[Row], now: Code | None) -> str:
-    """A line of the table, of the rows of one cell."""
-    mine = sorted((row for row in rows if row["name"] == cell.name), key=lambda row: row["seed"])
+    """A line of the table, of its rows."""
+    mine = sorted(rows, key=lambda row: int(row["seed"]))
     faults = [fault for row in mine for fault in row["faults"] if not fault["skipped"]]
     proven = sum(fault["proven"] and fault["healed"] for fault in faults)
-    words = changing(cell.workload)
+    words = changing(cell.trial.workload)
     _, middle, worst = outage_cells(faults, words)
-    codes = " ".join(f"{row['seed']}:{row['exit']}" for row in mine)
+    passed = sum(row["exit"] == 0 for row in mine)
+    others = "".join(f", seed {row['seed']} {VERDICTS.get(row['exit'], 'broke off')}" for row in mine if row["exit"])
     changes = sum(row["counts"].get(f"{word} ok", 0) for row in mine for word in words)
-    where = f"{cell.backend}, {cell.settings}" if cell.settings else cell.backend
+    settings = ", ".join(f"{key}={value}" for key, value in cell.trial.settings.items())
     return (
-        f"| {cell.workload} | {cell.nemesis} | {where} | {codes} | {proven} of {len(faults)} | {changes} | {middle} |"
-        f" {worst} | {code_and_dates(mine, now)} |"
+        f"| {cell.trial.name} | {settings or '-'} | {cell.nemesis} | {passed} of {len(mine)} PASS{others} |"
+        f" {proven} of {len(faults)} | {changes:,} | {middle} | {worst} | {code_and_dates(mine, now)} |"
     )
 
 
-def table(cells: Sequence[Cell], rows: Sequence[Row], now: Code | None) -> list[str]:
-    """The lines of the cells that have rows."""
-    kept = {row["name"] for row in rows}
+def table(system: str, every: Sequence[Cell], rows: Sequence[Row], now: Code | None) -> list[str]:
+    """The part of the page on one system; nothing if it has no rows."""
+    mine = [cell for cell in every if cell.system == system]
+    of = {id(cell): [row for row in rows if cell.key.items() <= row.items()] for cell in mine}
+    lines = [line(cell, of[id(cell)], now) for cell in mine if of[id(cell)]]
+    if not lines:
+        return []
+    runs = sum(map(len, of.values()))
     return [
+        f"## {system}",
+        "",
+        f"{load('systems', system).__doc__.splitlines()[0]} How it is used: [{system}.md](../systems/{system}.md).",
+        f"Runs: {runs}; {len(mine) - len(lines)} of {len(mine)} lines have none yet.",
+        "",
         (
-            "| workload | nemesis | on | exit codes by seed | faults proven and healed | changes acknowledged |"
-            " RTO median | RTO worst | made by |"
+            "| trial | settings | nemesis | verdicts | faults proven and healed | changes acknowledged | RTO median |"
+            " RTO worst | made by |"
         ),
         "|---|---|---|---|---|---|---|---|---|",
-        *(line(cell, rows, now) for cell in cells if cell.name in kept),
+        *lines,
+        "",
     ]
 
 
-def page(system: str, all_rows: Sequence[Row], now: Code | None = None) -> str:
-    """docs/results/SYSTEM.md as a pure function of the rows and of the fingerprints of today's code."""
-    rows, it = counted_rows(all_rows), PAGES[system]
-    safe, unsafe = [one for one in it.cells if not one.wrong], [one for one in it.cells if one.wrong]
+def page(all_rows: Sequence[Row], now: Code | None = None) -> str:
+    """docs/results/systems.md as a pure function of the rows and of the fingerprints of today's code."""
+    rows, every = counted_rows(all_rows), cells()
+    tables = {system: table(system, every, rows, now) for system in dict.fromkeys(cell.system for cell in every)}
+    missing = [system for system, lines in tables.items() if not lines]
+    told = [row for row in rows if row["exit"] != 0]
     lines = [
-        f"# {system}: verdicts and recovery by fault",
+        "# Systems by fault: verdicts and recovery",
         "",
-        f"What does each workload come to under each fault, and how long does it take to recover? {it.about}",
-        "RTO ([semantics.md](../semantics.md), rule 18) is the longest outage of acknowledged changes over all keys that",
-        "overlaps the fault. All nodes and the load share one machine with two cores.",
-        f"[{system}.md](../systems/{system}.md) says how the system is used.",
+        "What does each system come to under each fault with settings that promise that nothing is lost, and how long",
+        "does it take to recover? RTO ([semantics.md](../semantics.md), rule 18) is the longest outage of acknowledged",
+        "changes over all keys that overlaps the fault. All nodes and the load share one machine with two cores.",
+        "What gives safety up, and is found, is in [findings.md](findings.md).",
         "",
-        f"Generated by `benchmarks/systems.py render` from `docs/data/{system}.jsonl`; rows are added by",
-        "",
-        "```",
-        f".venv/bin/python benchmarks/systems.py run --system {system}",
-        "```",
-        "",
-        "which runs, for each line of the tables and each seed,",
+        "Generated by `benchmarks/systems.py render` from `docs/data/systems.jsonl`; rows are added by",
+        "`benchmarks/systems.py run`. It runs each line of the tables with each seed, such as",
         "",
         "```",
-        command_of(system, Cell("WORKLOAD", "NEMESIS", "BACKEND"), 0).replace("seed 0", "seed SEED"),
+        command_of(next(cell for cell in every if cell.trial.settings), 1),
         "```",
         "",
         *age_lines(all_rows, now),
-        "## Safe settings",
+        *(line for lines in tables.values() for line in lines),
+        *([f"No rows yet: {', '.join(missing)}.", ""] if missing else []),
+        "## Runs that did not pass",
         "",
-        "Exit code 0 is a PASS, 1 a FAIL, 2 means that the run decides nothing.",
-        "",
-        *table(safe, rows, now),
-        "",
-        "## Settings that give safety up",
-        "",
-        "Each run must be a FAIL; the line with the other value of the setting is among those above.",
-        "",
-        *table(unsafe, rows, now),
-        "",
-        "## Runs that say why",
-        "",
+        *(
+            f"- {row['system']}, {row['trial']}, {row['nemesis']}, seed {row['seed']},"
+            f" {VERDICTS.get(row['exit'], 'broke off')}: {row['sentence'] or row['reason']}"
+            for row in told
+        ),
+        *(["None."] if not told else []),
+        *kept_rows.section(
+            all_rows,
+            lambda row: f"{row['system']}, {row['trial']}, {row['nemesis']}, seed {row['seed']}, exit {row['exit']}",
+        ),
     ]
-    told = [row for row in rows if row["exit"] != 0]
-    lines += [
-        f"- {row['name']}, seed {row['seed']}, exit {row['exit']}: {row['sentence'] or row['reason']}" for row in told
-    ]
-    lines += ["None."] if not told else []
-    lines += kept_rows.section(all_rows, lambda row: f"{row['name']}, seed {row['seed']}, exit {row['exit']}")
     return "\n".join(lines) + "\n"
-
-
-def rows_of(system: str) -> Path:
-    """Where the rows of a system are."""
-    return DATA / f"{system}.jsonl"
-
-
-def measured_systems() -> list[str]:
-    """The systems that have rows, and so a page."""
-    return [system for system in PAGES if rows_of(system).exists()]
 
 
 def main() -> None:
     """Parse and act."""
     options = parser(__doc__, "1-5")
-    options.add_argument("--system", action="append", choices=list(PAGES), metavar="NAME")
-    options.add_argument("--only", action="append", default=[], metavar="NAME")
+    options.add_argument("--system", action="append", choices=names("systems"), metavar="NAME", help="this one alone")
+    options.add_argument("--main", action="store_true", help="the trials alone that a system is used for most")
     args = options.parse_args()
-    for system in args.system or (PAGES if args.what == "run" else measured_systems()):
-        if args.what == "run":
-            run_series(rows_of(system), jobs_of(system, args.only, args.seeds), args)
-        (ROOT / "docs" / "results" / f"{system}.md").write_text(page(system, stored_rows(rows_of(system))))
+    if args.what == "run":
+        asked = [cell for cell in cells(only_main=args.main) if not args.system or cell.system in args.system]
+        run_series(ROWS, jobs_of(asked, args.seeds), args)
+    PAGE.write_text(page(stored_rows(ROWS)))
 
 
 if __name__ == "__main__":

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.event_files import read_events
 from chaos.core.events import Phase
-from chaos.core.runinfo import read_run
+from chaos.storage.event_files import read_events
+from chaos.storage.runinfo import read_run
 
 REPORT = "report.html"
 

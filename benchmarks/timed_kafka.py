@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from benchmarks import made_up_kafka
 from benchmarks.measuring import profile, times
-from chaos.core.memory import keep_freed
+from chaos.basics.memory import keep_freed
 from chaos.core.op import Type
 from chaos.formats.kafka_columns import NONE, KafkaColumns, Mop, Mops, Ops
 from checkers.kafka.check import check

@@ -12,12 +12,12 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from chaos.core.history import workers_among
-from chaos.core.name_lists import join_names
+from chaos.basics.name_lists import join_names
 from chaos.core.op import Type
-from chaos.core.runinfo import UNFINISHED
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
 from chaos.models.log.words import MODEL as LOG_MODEL
+from chaos.storage.history import workers_among
+from chaos.storage.runinfo import UNFINISHED
 from checkers.anomalies.catalogue import kinds_named
 from checkers.anomalies.findings import Finding, anomaly, count_of, examples, numbers, seconds_text
 from checkers.cluster.faults_and_failovers import missing_failover

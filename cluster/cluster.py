@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from chaos.core.runinfo import NodeInfo, Subject
+from chaos.storage.runinfo import NodeInfo, Subject
 from cluster.host import Host
 from cluster.system import Launch
 

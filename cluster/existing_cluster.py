@@ -23,7 +23,7 @@ import msgspec
 import yaml
 
 from chaos.core.errors import UsageError
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.runinfo import NodeInfo
 from cluster.system import Launch
 
 _TEXTS: Final = ("process", "start", "stop")

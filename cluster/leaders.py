@@ -11,7 +11,7 @@ import msgspec
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import Claim, Observation
-from chaos.core.runinfo import Subject
+from chaos.storage.runinfo import Subject
 
 UNCHANGED_S: Final = 5.0
 """Leader, epoch and members must have stood still this long before the final reads (SEMANTICS 10)."""

@@ -15,12 +15,12 @@ from typing import Literal, Protocol, runtime_checkable
 
 import msgspec
 
+from chaos.basics.rand import run_hash
 from chaos.core.client import Client
 from chaos.core.events import Note, Observation
 from chaos.core.op import Word
-from chaos.core.rand import run_hash
 from chaos.core.replica_data import ReplicaData
-from chaos.core.runinfo import NodeInfo, Promises
+from chaos.storage.runinfo import NodeInfo, Promises
 from cluster.bug import Bug
 from cluster.host import NodeSpec
 

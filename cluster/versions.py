@@ -41,7 +41,9 @@ def release_of(version: str, example: str = "1.2.3") -> Release:
 
 @runtime_checkable
 class HasVersions(Protocol):
-    """A system that can be had in other versions."""
+    """A system that can be had in other versions. ``other_versions``: which, and what it takes, for people."""
+
+    other_versions: str
 
     def at(self, version: str) -> System:
         """Pure: this system in a version; whether the registry has it is for ``fetch`` to find out.

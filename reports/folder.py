@@ -4,18 +4,20 @@ A thin shell: it reads files and decides nothing. What a crashed run never wrote
 is there and cannot be read is an error with the file's name.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from chaos.core.errors import HistoryError
+from chaos import plugins
+from chaos.core.errors import HistoryError, UsageError
 from chaos.core.events import Event
-from chaos.core.manifest import read_checked
-from chaos.core.runinfo import RunInfo, read_run
+from chaos.core.log_lines import DatesLogLines
 from chaos.core.series import Series
 from chaos.core.verdict import Results
+from chaos.storage.manifest import read_checked
+from chaos.storage.runinfo import RunInfo, read_run
 from checkers.history.events import events_of
 from checkers.history.folder_integrity import check_plan, manifest_of
 from reports.node_logs import LogFile, read_logs
@@ -66,8 +68,17 @@ def read_parts(folder: Path, made: Collection[str] = (), *, logs: bool = True) -
         config=config.read_text(errors="replace") if config.exists() else "",
         files=tuple((path.relative_to(folder).as_posix(), path.stat().st_size) for path in files[:MAX_FILES]),
         file_count=len(files),
-        logs=read_logs(folder, [node.name for node in run.nodes]) if logs else (),
+        logs=read_logs(folder, [node.name for node in run.nodes], dating_of(run.system)) if logs else (),
     )
+
+
+def dating_of(system: str) -> Callable[[str], str]:
+    """How a system dates lines; as is usual where the system cannot be had here."""
+    try:
+        found = plugins.load("systems", system)()
+    except UsageError:
+        return str
+    return found.dated if isinstance(found, DatesLogLines) else str
 
 
 def _plan(path: Path) -> tuple[dict[str, Any], ...]:

@@ -2,13 +2,13 @@
 
 Thin around ``lines_with_time``.
 
-A line's time is taken where it is written in a usual way: a date and time at its beginning (also behind the number of a
-process, and with the month by its name) or as a member of a JSON object, or seconds of the host's monotonic clock.
+A line's time is taken where it is written in a usual way: a date and time at its beginning or as a member of a JSON
+object, or seconds of the host's monotonic clock. A system that writes it in another way says so (``DatesLogLines``).
 Nothing is said of whose clock that is.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
@@ -23,11 +23,6 @@ LONGEST: Final = 300
 _DATED: Final = re.compile(
     r"\W?(\d{4})[-/](\d\d)[-/](\d\d)[T _-](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?\s?(Z|UTC|[+-]\d\d:?\d\d)?(?!\d)\W?\s*"
 )
-_PROCESS: Final = re.compile(r"\[\d{1,10}\] (?=\d{4}/)")
-"""What NATS writes before its date: the number of its process."""
-_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_DAY_FIRST: Final = re.compile(rf"\d{{1,10}}:[A-Z] (\d\d) ({'|'.join(_MONTHS)}) (\d{{4}}) (\d\d:\d\d:\d\d\.\d{{3}})\s")
-"""As Redis writes: its process and role, the day first and the month by its name."""
 _MONOTONIC: Final = re.compile(r"(\d{1,10}\.\d{3,9})\s+")
 _STAMPS: Final = ("ts", "time", "timestamp", "@timestamp")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
@@ -54,8 +49,11 @@ class LogFile(msgspec.Struct, frozen=True, kw_only=True):
     cut: bool = False
 
 
-def read_logs(folder: Path, nodes: Iterable[str]) -> tuple[LogFile, ...]:
-    """The logs of some nodes; a file that cannot be read is left out, as the files are no evidence."""
+def read_logs(folder: Path, nodes: Iterable[str], dated: Callable[[str], str] = str) -> tuple[LogFile, ...]:
+    """The logs of some nodes; a file that cannot be read is left out, as the files are no evidence.
+
+    ``dated``: brings the date of a line to its beginning.
+    """
     found = []
     for node in nodes:
         home = folder / "nodes" / node
@@ -68,15 +66,15 @@ def read_logs(folder: Path, nodes: Iterable[str]) -> tuple[LogFile, ...]:
                     data = file.read(MAX_BYTES + 1)
             except OSError:
                 continue
-            found.append(_file(node, path.relative_to(folder).as_posix(), data))
+            found.append(_file(node, path.relative_to(folder).as_posix(), data, dated))
     return tuple(one for one in found if one.lines or one.unstamped)
 
 
-def _file(node: str, path: str, data: bytes) -> LogFile:
+def _file(node: str, path: str, data: bytes, dated: Callable[[str], str]) -> LogFile:
     cut = len(data) > MAX_BYTES
     whole = data[: data.rfind(b"\n", 0, MAX_BYTES) + 1] if cut else data
     text = whole.decode(errors="replace")
-    every = [line for line in text.splitlines() if line.strip()]
+    every = [dated(line) for line in text.splitlines() if line.strip()]
     lines = tuple(lines_with_time(every))
     return LogFile(node=node, path=path, lines=lines, unstamped=len(every) - len(lines), cut=cut)
 
@@ -86,13 +84,9 @@ def lines_with_time(lines: Iterable[str]) -> Iterator[LogLine]:
     for line in lines:
         if line.startswith("{"):
             found = _of_object(line)
-        elif match := _DATED.match(line, len(process[0]) if (process := _PROCESS.match(line)) else 0):
+        elif match := _DATED.match(line):
             begin = match.end() - (line[match.end() - 1 : match.end()] == "[")  # of the level, not of the time
             found = _line_with_date(match, line[begin:])
-        elif match := _DAY_FIRST.match(line):
-            day, month, year, time = match.groups()
-            dated = _DATED.match(f"{year}-{_MONTHS.index(month) + 1:02d}-{day}T{time}")
-            found = None if dated is None else _line_with_date(dated, line[match.end() :])
         elif match := _MONOTONIC.match(line):
             found = LogLine("monotonic", float(match[1]), line[match.end() :])
         else:

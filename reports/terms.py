@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from chaos.core.errors import UsageError
-from chaos.core.runinfo import RunInfo
 from chaos.models.log.words import MODEL as LOG_MODEL
+from chaos.storage.runinfo import RunInfo
 from checkers.history.words import words_of
 
 

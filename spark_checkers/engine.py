@@ -15,8 +15,8 @@ import msgspec
 import pyarrow as pa
 
 from chaos.core.errors import ChaosError
-from chaos.core.storage_path import Place
 from chaos.core.verdict import Results
+from chaos.storage.storage_path import Place
 from checkers.engine.installed_checks import Panel, panel
 from checkers.engine.judge import Judged, Part, conclude, merge_parts
 from checkers.engine.local_engine import Duty

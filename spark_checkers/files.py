@@ -17,8 +17,8 @@ from typing import Any, Final
 import msgspec
 
 from chaos.core.errors import ChaosError, HistoryError
-from chaos.core.storage_path import Place
 from chaos.core.verdict import UNKNOWN, Results
+from chaos.storage.storage_path import Place
 from checkers.imported import kafka_tasks
 from checkers.imported.figures import Figures
 from checkers.imported.options import Question

@@ -15,7 +15,7 @@ from typing import Any, Final, Self
 
 import pyarrow as pa
 
-from chaos.core import progress
+from chaos.basics import progress
 from spark_checkers.failure_reasons import cause
 from spark_checkers.masters import ATTEMPTS
 from spark_checkers.session import executors, session, shipped_archive

@@ -15,7 +15,7 @@ import threading
 from pathlib import Path
 from typing import IO, Any, Final
 
-from chaos.core import progress
+from chaos.basics import progress
 from chaos.core.clock import Deadline
 from chaos.core.errors import CapabilityError, ChaosError
 from spark_checkers.failure_reasons import cause, last_words

@@ -13,7 +13,7 @@ import msgspec
 import pyarrow as pa
 
 from chaos.core.errors import ChaosError, HistoryError, UsageError
-from chaos.core.storage_path import Place, place
+from chaos.storage.storage_path import Place, place
 
 TASKS: Final = pa.schema(
     [

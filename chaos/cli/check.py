@@ -11,6 +11,8 @@ import msgspec
 from click.core import ParameterSource
 
 from chaos import plugins
+from chaos.basics import progress
+from chaos.basics.amounts import DAY_S, Amount
 from chaos.cli.check_outputs import JUNIT_OPTION, SUMMARY_OPTION, CheckOutputs
 from chaos.cli.check_places import StoredRun, find_stored
 from chaos.cli.completion.values import offer
@@ -22,11 +24,9 @@ from chaos.cli.options.gate_options import FAIL_ON_OPTION, THRESHOLD_OPTION
 from chaos.cli.options.run_options import STORE_OPTION
 from chaos.cli.options.sections import RunCommand
 from chaos.cli.output import complain, tell, text_style
-from chaos.core import progress
-from chaos.core.amounts import DAY_S, Amount
 from chaos.core.errors import ChaosError, HistoryError, UsageError
-from chaos.core.storage_path import Place, Remote, place
 from chaos.core.verdict import Results, exit_code
+from chaos.storage.storage_path import Place, Remote, place
 
 OURS: Final = "chaos"
 """The format of run folders."""
@@ -262,8 +262,8 @@ def _runs_at_hand(
     known = [run for run in runs if isinstance(run, StoredRun)]
     if not known:
         return _none_at_hand(paths, runs, outputs)
-    from chaos.core.runinfo import read_run
     from chaos.run.judging import judge_each
+    from chaos.storage.runinfo import read_run
     from reports.reporter import write
     from reports.summary.terminal import rows_of, summary
 

@@ -10,8 +10,8 @@ import msgspec
 
 from chaos.core.errors import ChaosError, UsageError
 from chaos.core.gate import FAIL_ON, Gates
-from chaos.core.runinfo import RunInfo
 from chaos.core.verdict import Results
+from chaos.storage.runinfo import RunInfo
 
 _FILE: Final = click.Path(dir_okay=False, path_type=Path)
 JUNIT_OPTION: Final = click.option(

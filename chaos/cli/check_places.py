@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from chaos.cli.output import complain
 from chaos.core.errors import ChaosError, HistoryError, UsageError
-from chaos.core.storage_path import Place, Remote, place
+from chaos.storage.storage_path import Place, Remote, place
 
 
 class StoredRun(NamedTuple):

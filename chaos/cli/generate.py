@@ -9,10 +9,10 @@ from typing import Any, Final
 import click
 
 from chaos import plugins
+from chaos.basics.amounts import Amount
 from chaos.cli.completion.values import offer
 from chaos.cli.examples import examples
 from chaos.cli.options.amount_type import AmountType
-from chaos.core.amounts import Amount
 from chaos.core.errors import UsageError
 from chaos.generate.generator import HistoryGenerator, HistorySpec
 from chaos.generate.plan import MAX_KEYS, MAX_OPS, MAX_SEED, parse_anomalies

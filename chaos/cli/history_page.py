@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from chaos.cli.output import complain
 from chaos.core.errors import ChaosError
-from chaos.core.storage_path import Place
 from chaos.core.verdict import Results
+from chaos.storage.storage_path import Place
 from reports import words
 
 if TYPE_CHECKING:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from chaos.basics.amounts import HUNTED, JOBS, SEED, Amount
+from chaos.basics.rand import SEEDS
 from chaos.cli.completion.values import offer
 from chaos.cli.examples import examples
 from chaos.cli.options.amount_type import AmountType
@@ -13,9 +15,7 @@ from chaos.cli.options.declared_option import Decorator
 from chaos.cli.options.sections import COMMON, HUNT, SHRINK, SectionCommand, SectionOption
 from chaos.cli.output import tell
 from chaos.cli.shrink import BUDGET, repetitions, summary_of
-from chaos.core.amounts import HUNTED, JOBS, SEED, Amount
 from chaos.core.errors import UsageError
-from chaos.core.rand import SEEDS
 from chaos.core.verdict import INTERRUPTED
 from chaos.options.experiment import DEFAULTS
 

@@ -29,6 +29,34 @@ def _plugins(group: str) -> Callable[[], Rows]:
     return rows
 
 
+def _systems() -> Rows:
+    from chaos import plugins
+    from chaos.options.offers import SYSTEMS, offers
+
+    found: Rows = [
+        {
+            "name": one.name,
+            "version": one.version,
+            "other versions": one.others,
+            "build": one.build,
+            "workloads": ", ".join(one.workloads),
+            "help": one.help,
+        }
+        for one in offers()
+    ]
+    return [*found, *_broken({row.name: row.error for row in plugins.list_group(SYSTEMS) if row.error}, version="")]
+
+
+def _workloads() -> Rows:
+    from chaos.options.offers import offers
+
+    systems = offers()
+    return [
+        {**row, "systems": ", ".join(one.name for one in systems if row["name"] in one.workloads)}
+        for row in _plugins("workloads")()
+    ]
+
+
 def _broken(found: Mapping[str, str], **columns: str) -> Rows:
     """What does not load, with its error."""
     return [{"name": name, **columns, "help": "", "error": why} for name, why in found.items()]
@@ -87,9 +115,9 @@ def _settings() -> Rows:
 
 
 GROUPS: Final[Mapping[str, Callable[[], Rows]]] = {
-    "systems": _plugins("systems"),
+    "systems": _systems,
     "backends": _plugins("backends"),
-    "workloads": _plugins("workloads"),
+    "workloads": _workloads,
     "models": _plugins("models"),
     "nemeses": _nemeses,
     "checks": _checks,
@@ -135,11 +163,20 @@ def _lines(found: Rows) -> Iterable[str]:
         yield "  ".join([*cells, row.get("error") or row["help"]])
 
 
+IN_JSON_ONLY: Final = frozenset({"other versions", "build", "workloads", "systems"})
+"""Columns too long for a line; docs/reference/systems.md has them too."""
+
+
 def _for_people(row: dict[str, str]) -> dict[str, str]:
-    """A row with the verdict that it names in capitals, as everywhere else."""
+    """A row that fits into a line, with the verdict that it names in capitals and the systems at its end."""
     from reports.words import VERDICTS
 
-    return {**row, "makes it": VERDICTS[row["makes it"]]} if "makes it" in row else row
+    short = {name: text for name, text in row.items() if name not in IN_JSON_ONLY}
+    if "makes it" in row:
+        short["makes it"] = VERDICTS[row["makes it"]]
+    if row.get("systems"):
+        short["help"] = f"{row['help']} ({row['systems']})"
+    return short
 
 
 @click.command("doctor")
@@ -149,7 +186,7 @@ def doctor_command(as_json: bool) -> int:
     from cluster.doctor import facts
     from nemesis.plan.capabilities import tries
 
-    found = [*facts(tries()), *_systems()]
+    found = [*facts(tries()), *_systems_here()]
     if as_json:
         click.echo(msgspec.json.encode(found).decode())
         return 0
@@ -174,7 +211,7 @@ def faults_together(found: list["Fact"]) -> Iterator["Fact"]:
             yield msgspec.structs.replace(fact, name="faults that were tried", detail=f"work: {names}")
 
 
-def _systems() -> list["Fact"]:
+def _systems_here() -> list["Fact"]:
     """A fact for each system that loads: whether what it needs is there or can be had."""
     from chaos import plugins
     from cluster.doctor import Fact

@@ -15,14 +15,14 @@ from typing import Any, Final
 import click
 import msgspec
 
+from chaos.basics.amounts import BOUNDS, SEED
+from chaos.basics.rand import SEEDS
 from chaos.cli.completion.values import offer
 from chaos.cli.options.amount_type import AmountType
 from chaos.cli.options.run_options import STORE_OPTION, cluster_options
 from chaos.cli.options.sections import SectionCommand
 from chaos.cli.output import complain
-from chaos.core.amounts import BOUNDS, SEED
 from chaos.core.errors import ChaosError, UsageError
-from chaos.core.rand import SEEDS
 from chaos.manual.control_socket import Done, Question, answers_there, ask
 from chaos.options.resolve import experiment_of
 

@@ -7,13 +7,13 @@ from typing import Any
 import click
 import msgspec
 
+from chaos.basics.amounts import SEED, Amount
 from chaos.cli.completion.values import offer
 from chaos.cli.examples import examples
 from chaos.cli.options.amount_type import AmountType
 from chaos.cli.options.gate_options import FAIL_ON_OPTION, THRESHOLD_OPTION
 from chaos.cli.options.sections import SectionOption
 from chaos.cli.output import tell
-from chaos.core.amounts import SEED, Amount
 from chaos.core.errors import UsageError
 
 

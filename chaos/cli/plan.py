@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from chaos.basics.name_lists import join_names
 from chaos.cli.completion.values import offer
 from chaos.cli.examples import examples
 from chaos.cli.options.declared_option import DECIDES_PLAN
 from chaos.cli.options.run_options import LIVE_OPTION, as_argv, override_options, run_options
 from chaos.cli.options.sections import RunCommand, SectionCommand
 from chaos.core.errors import UsageError
-from chaos.core.name_lists import join_names
 from chaos.options.experiment import DEFAULTS, Experiment
 from chaos.options.resolve import experiment_of
 

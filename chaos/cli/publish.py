@@ -4,11 +4,11 @@ from pathlib import Path
 
 import click
 
+from chaos.basics.amounts import Amount
 from chaos.cli.completion.values import offer
 from chaos.cli.examples import examples
 from chaos.cli.options.amount_type import AmountType
 from chaos.cli.options.run_options import STORE_OPTION
-from chaos.core.amounts import Amount
 
 
 @click.command(

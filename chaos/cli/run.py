@@ -9,12 +9,12 @@ from typing import Any
 
 import click
 
+from chaos.basics.amounts import JOBS, REPEATS
 from chaos.cli.examples import examples
 from chaos.cli.options.amount_type import AmountType
 from chaos.cli.options.run_options import LIVE_OPTION, run_options
 from chaos.cli.options.sections import REPEAT, SectionCommand, SectionOption
 from chaos.cli.output import tell, text_style
-from chaos.core.amounts import JOBS, REPEATS
 from chaos.core.errors import UsageError
 from chaos.options.experiment import Experiment
 from chaos.options.resolve import experiment_of

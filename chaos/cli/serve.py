@@ -4,11 +4,11 @@ from pathlib import Path
 
 import click
 
+from chaos.basics.amounts import Amount
 from chaos.cli.completion.values import offer
 from chaos.cli.examples import examples
 from chaos.cli.options.amount_type import AmountType
 from chaos.cli.output import tell
-from chaos.core.amounts import Amount
 from chaos.core.errors import UsageError
 from chaos.options.experiment import DEFAULTS
 

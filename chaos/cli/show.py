@@ -9,12 +9,12 @@ from typing import Any
 import click
 import msgspec
 
+from chaos.basics.amounts import DAY_S, Amount, duration
 from chaos.cli.completion.values import offer
 from chaos.cli.examples import examples
 from chaos.cli.options.amount_type import AmountType
 from chaos.cli.options.run_options import STORE_OPTION
 from chaos.cli.options.sections import RunCommand
-from chaos.core.amounts import DAY_S, Amount, duration
 from chaos.core.errors import UsageError
 from chaos.core.op import Type
 
@@ -42,9 +42,9 @@ def parse_around(text: str, folder: Path, key: int | None) -> Sought:
         return Sought(key=key, value=(int(match[1]), int(match[2])))
     if re.fullmatch(r"\d+", text):
         return Sought(key=key, offset=int(text))
-    from chaos.core.manifest import read_checked
     from chaos.core.verdict import Results
     from chaos.plugins import did_you_mean
+    from chaos.storage.manifest import read_checked
 
     name, _, number = text.partition("/")
     results = read_checked(folder / "results.json", Results)
@@ -138,10 +138,10 @@ def show_command(run: str, store: str, around: str | None, context: int, **filte
 def _lines(folder: Path, around: str | None, context: int, filters: dict[str, Any]) -> Iterator[str]:
     """The lines to print, each made when it is printed."""
     from chaos.core.clock import NS_PER_S
-    from chaos.core.runinfo import read_run
     from chaos.models.log.words import MODEL
     from chaos.models.registry import model_of
     from chaos.plugins import did_you_mean
+    from chaos.storage.runinfo import read_run
     from reports.folder import read_events_of
     from reports.history import rows as history_rows
     from reports.history import text as history_text

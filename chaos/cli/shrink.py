@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from chaos.basics.amounts import DAY_S, Amount
 from chaos.cli.completion.values import offer
 from chaos.cli.examples import examples
 from chaos.cli.options.amount_type import AmountType
@@ -12,7 +13,6 @@ from chaos.cli.options.run_options import override_options
 from chaos.cli.options.sections import SHRINK, RunCommand, SectionOption
 from chaos.cli.output import tell
 from chaos.cli.plan import replay
-from chaos.core.amounts import DAY_S, Amount
 from chaos.core.errors import UsageError
 
 if TYPE_CHECKING:

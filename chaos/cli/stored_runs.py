@@ -48,8 +48,8 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_listed(folder: Path, back: int) -> Listed:
     """One run; if it cannot be read, its line says why."""
-    from chaos.core.manifest import read_checked
-    from chaos.core.runinfo import read_run
+    from chaos.storage.manifest import read_checked
+    from chaos.storage.runinfo import read_run
 
     try:
         run = read_run(folder)

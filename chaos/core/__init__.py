@@ -1,4 +1,4 @@
-"""The words every other package speaks: op, history, event, verdict, error, clock.
+"""The words that every other package speaks: operations, events, verdicts, errors, the clock.
 
-``chaos.core`` imports nothing of ours and does not act: no host, no fault, no check lives here.
+``chaos.core`` does not act and imports ``chaos.basics`` only: no file, no host, no fault, no check lives here.
 """

@@ -2,7 +2,7 @@
 
 A client makes exactly one attempt per operation and answers before the operation's deadline. It never retries and
 never swallows: what it cannot know is ``info``. (An idempotent send is one operation of several attempts; each is a
-call of its own, and ``chaos.workload.idempotent_sends`` makes them, not the client.)
+call of its own, and ``chaos.workload.logs.idempotent_sends`` makes them, not the client.)
 
 A client notes each answer in ``Received`` as soon as it has it, page by page. It returns if the operation took effect,
 and raises ``Definite`` if it certainly did not. ``invoke_in_time`` makes the completion of both, so that what a client

@@ -1,7 +1,8 @@
 """Faults, observations and phases: the part of a history that no client did.
 
 One JSON object a line, written as it happens (``history/*.events``), by the harness and by the observer alike, each
-stamped with the run's one clock. Each ends with a checksum of all lines so far. ``chaos.core.event_files`` reads them.
+stamped with the run's one clock. Each ends with a checksum of all lines so far, and ``chaos.storage.event_files`` reads
+them.
 """
 
 import os
@@ -13,7 +14,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from chaos.core.checksums import with_checksum
+from chaos.basics.checksums import with_checksum
 from chaos.core.clock import now_ns
 from chaos.core.fault_nature import Identity, identity_of
 
@@ -112,7 +113,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     Fields that were not learned are None. ``role``: the node's own word for what it is ("master", "slave"), for
     people; who leads is in ``claims`` alone. ``claims``: one for each subject that the node knows of; empty if it
     knows of none, None if it did not say. ``repeated``: in a file, the claims are left out because they are those of
-    this node's last answer that had any; ``chaos.core.repeated_claims`` puts them back when events are read.
+    this node's last answer that had any; ``chaos.storage.repeated_claims`` puts them back when events are read.
     ``max_offsets``: queue → next offset.
     """
 

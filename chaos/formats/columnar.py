@@ -18,14 +18,14 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 import numpy as np
 
+from chaos.basics.memory import keep_freed
 from chaos.core.errors import HistoryError
-from chaos.core.memory import keep_freed
-from chaos.core.storage_path import Place
 from chaos.formats import text
 from chaos.formats.jepsen import EventReader
 from chaos.formats.kafka_columns import NONE, Ints, Ops
 from chaos.formats.missing import Missing
 from chaos.formats.records import Event
+from chaos.storage.storage_path import Place
 
 
 class Columns(Protocol):

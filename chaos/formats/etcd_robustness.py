@@ -12,12 +12,12 @@ import msgspec
 
 from chaos.core.errors import HistoryError
 from chaos.core.op import Type
-from chaos.core.storage_path import Place
 from chaos.formats.etcd_text import answer_text, request_text, word_of
 from chaos.formats.etcd_words import DELETE, PUT, RANGE, OperationLine, Request, Response, WatchLine
 from chaos.formats.format import Format
 from chaos.formats.missing import Missing
 from chaos.formats.operations import NEVER, Operation, Operations
+from chaos.storage.storage_path import Place
 
 NAME: Final = "etcd-robustness"
 OPERATIONS: Final = "operations.json"

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from chaos.core.storage_path import Place
 from chaos.formats.operations import Operations
+from chaos.storage.storage_path import Place
 
 
 class Format(msgspec.Struct, frozen=True, kw_only=True):

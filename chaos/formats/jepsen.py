@@ -16,12 +16,12 @@ import msgspec
 
 from chaos.core.errors import HistoryError
 from chaos.core.op import Type
-from chaos.core.storage_path import Place
 from chaos.formats import edn, plain_text, text
 from chaos.formats.format import Format
 from chaos.formats.missing import Missing
 from chaos.formats.operations import Operations, pair_events
 from chaos.formats.records import Event, Records
+from chaos.storage.storage_path import Place
 
 _TYPES: Final = {"invoke": Type.INVOKE, "ok": Type.OK, "fail": Type.FAIL, "info": Type.INFO}
 _USUAL: Final = ("index", "time", "type", "process", "f", "value")

@@ -13,12 +13,12 @@ from typing import Any, Final
 import msgspec
 
 from chaos.core.op import Type
-from chaos.core.storage_path import Place
 from chaos.formats.format import Format
 from chaos.formats.jepsen import freeze
 from chaos.formats.lines import Lines
 from chaos.formats.missing import Missing
 from chaos.formats.operations import NEVER, Operation, Operations
+from chaos.storage.storage_path import Place
 
 _TYPES: Final = {"ok": Type.OK, "fail": Type.FAIL, "info": Type.INFO}
 _USUAL: Final = ("f", "type", "invoke", "complete", "process", "key", "value", "output")

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from chaos.core.storage_path import Place
 from chaos.formats import columnar, kafka_columns, kafka_text
 from chaos.formats.columnar import Taken
 from chaos.formats.kafka_columns import Ints, KafkaColumns
 from chaos.formats.kafka_rows import Rows
+from chaos.storage.storage_path import Place
 
 KafkaHistory = columnar.History[KafkaColumns]
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
 from chaos.core.errors import HistoryError
-from chaos.core.storage_path import Place
 from chaos.formats.text import BOM
+from chaos.storage.storage_path import Place
 
 T = TypeVar("T")
 

@@ -14,12 +14,12 @@ from collections.abc import Hashable
 from typing import Any, Final
 
 from chaos.core.op import Type
-from chaos.core.storage_path import Place
 from chaos.formats.format import Format
 from chaos.formats.lines import Lines
 from chaos.formats.missing import Missing
 from chaos.formats.operations import LONG_AGO, NEVER, Operation, Operations
 from chaos.formats.records import Event
+from chaos.storage.storage_path import Place
 
 _RESULTS: Final = {"SUCCESS": Type.OK, "FAILURE": Type.FAIL, "UNKNOWN": Type.INFO}
 _FAULT_COLUMNS: Final = 4

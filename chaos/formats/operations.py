@@ -14,9 +14,9 @@ import msgspec
 
 from chaos.core.errors import HistoryError
 from chaos.core.op import Type
-from chaos.core.storage_path import Place
 from chaos.formats.missing import Missing
 from chaos.formats.records import Event
+from chaos.storage.storage_path import Place
 
 NEVER: Final = (1 << 63) - 1
 """``complete`` of an operation that may take effect at any time after its invocation."""

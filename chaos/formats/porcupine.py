@@ -10,13 +10,13 @@ The module keeps Porcupine's conventions: a read of nil found nothing, a failed 
 import re
 from typing import Any, Final
 
-from chaos.core.storage_path import Place
 from chaos.formats import edn
 from chaos.formats.format import Format
 from chaos.formats.jepsen import event
 from chaos.formats.lines import Lines
 from chaos.formats.operations import Operations, pair_events
 from chaos.formats.records import Event
+from chaos.storage.storage_path import Place
 
 _CONSOLE: Final = re.compile(
     r"(?:[A-Z]+\s+\S+\s+-\s+)?(?P<process>\d+|:[^\s]+)\s+:(?P<type>invoke|ok|fail|info)\s+(?P<f>:\S+)(?:\s+(?P<rest>.*))?"

@@ -11,8 +11,8 @@ import msgspec
 
 from chaos.core.errors import HistoryError
 from chaos.core.op import Type
-from chaos.core.storage_path import Place
 from chaos.formats import text
+from chaos.storage.storage_path import Place
 
 
 class Event(msgspec.Struct, frozen=True):

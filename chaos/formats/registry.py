@@ -5,12 +5,12 @@ A format is a plugin (``chaos.formats.format``). Does not look into a file to fi
 
 from chaos import plugins
 from chaos.core.errors import HistoryError, UsageError
-from chaos.core.storage_path import Place
 from chaos.formats import kafka, txn
 from chaos.formats.format import Format
 from chaos.formats.kafka import KafkaHistory
 from chaos.formats.operations import Operations
 from chaos.formats.txn import TxnHistory
+from chaos.storage.storage_path import Place
 
 
 def format_named(name: str) -> Format:

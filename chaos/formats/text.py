@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chaos.core.errors import HistoryError
-from chaos.core.storage_path import Place
+from chaos.storage.storage_path import Place
 
 CHUNK_BYTES: Final = 1 << 20
 """Of text at a time: about what stays in a processor's cache with all that is made of it."""

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from chaos.core.storage_path import Place
 from chaos.formats import columnar, txn_columns, txn_text
 from chaos.formats.columnar import Taken
 from chaos.formats.kafka_columns import Ints
 from chaos.formats.txn_columns import TxnColumns
 from chaos.formats.txn_rows import Rows
+from chaos.storage.storage_path import Place
 
 TxnHistory = columnar.History[TxnColumns]
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from chaos.core.variable_lengths import offsets, spread
+from chaos.basics.variable_lengths import offsets, spread
 from chaos.formats.kafka_columns import Ids, Ints, Ops, Small, by_appearance, interned_number, remap, value_of
 
 Mask = npt.NDArray[np.bool_]

@@ -21,10 +21,10 @@ from chaos.core.gate import (
     gate_words,
     threshold_words,
 )
-from chaos.core.runinfo import RunInfo
 from chaos.core.verdict import UNKNOWN, Results, Valid, worst_of
 from chaos.gate.measure import Measured, measure
 from chaos.gate.threshold import Threshold, budget, parse
+from chaos.storage.runinfo import RunInfo
 
 BUDGET: Final = "rto-budget"
 """The anomaly that is the threshold ``rto<=D`` as well."""

@@ -4,9 +4,9 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from chaos.core.runinfo import RunInfo
 from chaos.core.verdict import UNKNOWN, CheckResult, FaultResult, KindResult, Results, Rto
 from chaos.gate.threshold import Threshold
+from chaos.storage.runinfo import RunInfo
 
 LOST: Final = "lost-write"
 RPO: Final = "rpo"

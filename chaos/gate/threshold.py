@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Final, Literal, NamedTuple
 
-from chaos.core.amounts import DAY_S, Amount, duration
+from chaos.basics.amounts import DAY_S, Amount, duration
 
 Unit = Literal["count", "duration", "share", "rate"]
 Of = Literal["operation", "fault", "anomaly", ""]

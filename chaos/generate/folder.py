@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Final
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.history import StreamFacts, write_facts
-from chaos.core.runinfo import Promises
-from chaos.core.tables import TableFile
 from chaos.generate.generator import HistorySpec
 from chaos.generate.outcomes import WRITERS, Fates
 from chaos.generate.plan import MIX, PASSES, PLANTED, Plan, plan_of
 from chaos.generate.rows import CLIENTS, SCHEMAS, FinalRead, Piece, piece_slots, sends_in
 from chaos.generate.run_folder import folder_in_progress, write_events, write_run_of, write_workers
 from chaos.models.log.model import LOG
+from chaos.storage.history import StreamFacts, write_facts
+from chaos.storage.runinfo import Promises
+from chaos.storage.tables import TableFile
 
 
 def _pieces(plan: Plan, key: int) -> Iterator[tuple[int, Fates]]:

@@ -11,12 +11,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.history import table_schemas
 from chaos.core.op import Type
 from chaos.generate.outcomes import PIECE, Fates, Ints, draws, sites_of
 from chaos.generate.plan import CYCLE, ORIGIN_NS, REORDERED, SENDS, SENT_BACK, SLOTS, TIMEOUT_NS, Plan
 from chaos.models.log.model import LOG
 from chaos.models.log.words import F
+from chaos.storage.history import table_schemas
 from chaos.testing.literal_operations import DRAIN_CLIENT, NODES
 
 SCHEMAS: Final = table_schemas(LOG)

@@ -15,11 +15,11 @@ from chaos import __version__
 from chaos.core.clock import NS_PER_S
 from chaos.core.errors import ChaosError, UsageError
 from chaos.core.events import RUN_EVENTS, Claim, EventLog, Observation, Phase
-from chaos.core.history import StreamFacts, materialise_events
-from chaos.core.manifest import write_manifest
 from chaos.core.model import Model, word_table
-from chaos.core.runinfo import SCHEMA_VERSION, NodeInfo, Promises, RunInfo, write_run
 from chaos.generate.plan import ORIGIN_NS, SETTLE_NS, TIMEOUT_NS
+from chaos.storage.history import StreamFacts, materialise_events
+from chaos.storage.manifest import write_manifest
+from chaos.storage.runinfo import SCHEMA_VERSION, NodeInfo, Promises, RunInfo, write_run
 from chaos.testing.history_files import subjects_over
 from chaos.testing.literal_operations import NODES
 

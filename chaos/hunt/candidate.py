@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from chaos.core.amounts import duration
+from chaos.basics.amounts import duration
 from chaos.options.experiment import Experiment
 from nemesis.plan.nemesis_names import NOOP, parts
 from nemesis.plan.plan import Row

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from chaos.core.amounts import HUNTED
+from chaos.basics.amounts import HUNTED
 from chaos.core.errors import HistoryError, UsageError
 from chaos.hunt.candidate import CONFIG, PLAN, Candidate, candidate_of, experiment_for
 from chaos.options.experiment import Experiment, as_yaml

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from chaos.core.rand import SEEDS, stream
+from chaos.basics.rand import SEEDS, stream
 from nemesis.plan.drawn_params import with_params
 
 TIME_LIMITS_S: Final = (20.0, 30.0, 60.0)

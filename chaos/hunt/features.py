@@ -14,10 +14,10 @@ from typing import Final
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.errors import HistoryError
-from chaos.core.event_files import read_events
 from chaos.core.events import Observation
-from chaos.core.manifest import read_checked
 from chaos.core.verdict import FaultResult, Results
+from chaos.storage.event_files import read_events
+from chaos.storage.manifest import read_checked
 
 FEATURES_MOST: Final = 2000
 LINES_MOST: Final = 20_000

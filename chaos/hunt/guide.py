@@ -10,8 +10,8 @@ from typing import Final
 
 import msgspec
 
+from chaos.basics.rand import stream
 from chaos.core.errors import ChaosError
-from chaos.core.rand import stream
 from chaos.hunt.candidate import Candidate
 from chaos.hunt.corpus import NEW, Corpus, kept_in, read_kept
 from chaos.hunt.mutate import Material, mutate

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from chaos.core.rand import SEEDS
+from chaos.basics.rand import SEEDS
 from chaos.hunt.candidate import Candidate, end_s, last_end_s, on_nodes
 from nemesis.plan.plan import Row
 from nemesis.targets.selectors import Selector

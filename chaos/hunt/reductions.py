@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from chaos.core.delta_debugging import ddmin, lower_value
+from chaos.basics.delta_debugging import ddmin, lower_value
 from chaos.hunt.candidate import Candidate, last_end_s, on_nodes, shift_row
 from nemesis.plan.choose_targets import choose
 from nemesis.plan.plan import Row

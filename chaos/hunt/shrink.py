@@ -9,8 +9,8 @@ from typing import Final
 
 import msgspec
 
+from chaos.basics.rand import SEEDS
 from chaos.core.errors import UsageError
-from chaos.core.rand import SEEDS
 from chaos.hunt.candidate import Candidate
 from chaos.hunt.reductions import reduce_run
 from chaos.hunt.trial import Trial, attempt, check_store, keep

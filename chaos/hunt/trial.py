@@ -11,8 +11,6 @@ import msgspec
 
 from chaos.backend_choice import choose_backend
 from chaos.core.errors import ChaosError, HistoryError, UsageError
-from chaos.core.manifest import read_checked
-from chaos.core.runinfo import read_run, write_run
 from chaos.core.verdict import INTERRUPTED, Results
 from chaos.hunt.candidate import CONFIG, PLAN, Candidate, experiment_for
 from chaos.matrix.process import perform
@@ -20,6 +18,8 @@ from chaos.options.experiment import Experiment, as_yaml
 from chaos.run.repeat import VERDICTS
 from chaos.run.store import point
 from chaos.run.watching import Quiet
+from chaos.storage.manifest import read_checked
+from chaos.storage.runinfo import read_run, write_run
 from checkers.anomalies.catalogue import kind_of
 from cluster.host import RunsHere
 from nemesis.plan.plan_file import write_plan

@@ -11,11 +11,11 @@ from typing import Final
 import msgspec
 
 from chaos.core.fault_nature import Colour
-from chaos.core.manifest import read_checked
 from chaos.core.matrix_results import VERDICTS, CellRow, Verdict
-from chaos.core.runinfo import RunInfo, read_run
 from chaos.core.verdict import FaultResult, Results
 from chaos.matrix.model import Job, load_s
+from chaos.storage.manifest import read_checked
+from chaos.storage.runinfo import RunInfo, read_run
 from checkers.history.words import words_of
 from reports.across.figures import recoveries
 

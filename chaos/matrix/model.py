@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import msgspec
 
+from chaos.basics.rand import SEEDS, stream
 from chaos.core.errors import UsageError
 from chaos.core.matrix_results import MatrixPlan, Planned
-from chaos.core.rand import SEEDS, stream
 from chaos.options.config_file import Config
 from chaos.options.experiment import DEFAULTS
 from chaos.options.gates import FIELDS

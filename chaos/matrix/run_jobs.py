@@ -17,7 +17,6 @@ import yaml
 
 from chaos.core.errors import ChaosError, UsageError
 from chaos.core.matrix_results import PLAN, CellRow, MatrixPlan, append_row, current, read_plan, read_rows, worst_exit
-from chaos.core.runinfo import read_run
 from chaos.core.verdict import exit_code
 from chaos.gate.judge import gates_of
 from chaos.matrix.jobs import Attempt, beside_s, expected_s, pending_jobs, row_of, should_retry
@@ -28,6 +27,7 @@ from chaos.options.gates import gates_in
 from chaos.run.interrupts import Interrupts
 from chaos.run.judging import judge_each
 from chaos.run.store import runs_in
+from chaos.storage.runinfo import read_run
 from cluster import clean
 from cluster.hosts.docker.cleanup import present
 from reports import words

@@ -3,7 +3,7 @@
 from chaos import plugins
 from chaos.core.errors import HistoryError
 from chaos.core.model import Model, word_table
-from chaos.core.runinfo import RunInfo
+from chaos.storage.runinfo import RunInfo
 
 
 @plugins.cache_by_plugins

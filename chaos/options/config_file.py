@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 import msgspec
 import yaml
 
-from chaos.core.amounts import ASKED
+from chaos.basics.amounts import ASKED
 from chaos.core.errors import UsageError
 from chaos.core.strict_yaml import Entry, Source, read, unknown_key_error
 from chaos.options.experiment import Experiment

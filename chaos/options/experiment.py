@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 import msgspec
 import yaml
 
-from chaos.core.amounts import BOUNDS
+from chaos.basics.amounts import BOUNDS
 from chaos.core.errors import UsageError
 from chaos.core.gate import FAIL_ON, Allowed
 from chaos.gate.threshold import budget, parse

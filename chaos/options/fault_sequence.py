@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import yaml
 
-from chaos.core.amounts import DAY_S, Amount
+from chaos.basics.amounts import DAY_S, Amount
 from chaos.core.errors import UsageError
 from chaos.core.strict_yaml import Entry, Source, unknown_key_error, word
 from chaos.options.yaml_amounts import amount_in

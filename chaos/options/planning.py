@@ -11,10 +11,10 @@ import msgspec
 
 from chaos import plugins
 from chaos.core.errors import CapabilityError, HistoryError, UsageError
-from chaos.core.event_files import read_events
 from chaos.core.events import RUN_EVENTS, Fault
 from chaos.core.op import Word
 from chaos.options.experiment import Experiment
+from chaos.storage.event_files import read_events
 from chaos.workload.base import JudgedByClocks, LivesToTheEnd, Workload, check_suited
 from chaos.workload.base import mix_of as mix_on
 from cluster.admin import admin_actions_of

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from chaos import plugins
+from chaos.basics.rand import SEEDS
 from chaos.core.errors import UsageError
-from chaos.core.rand import SEEDS
 from chaos.gate.threshold import parse
 from chaos.models.registry import model_named
 from chaos.options import bugs

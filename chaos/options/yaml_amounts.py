@@ -2,7 +2,7 @@
 
 import yaml
 
-from chaos.core.amounts import Amount
+from chaos.basics.amounts import Amount
 from chaos.core.strict_yaml import Source, word
 
 

@@ -20,8 +20,8 @@ from chaos.core import waiting
 from chaos.core.clock import Deadline, now_ns
 from chaos.core.errors import CapabilityError, ChaosError, DeployError
 from chaos.core.events import LEFT_BEHIND, OBSERVE_PERIOD_S, Note
-from chaos.core.runinfo import NodeInfo
 from chaos.options.experiment import Experiment
+from chaos.storage.runinfo import NodeInfo
 from chaos.worker.messages import Answer, AskReady, ObserverSpec, Prepare, Remove, Removed
 from chaos.worker.pipe import Inside
 from cluster import existing_cluster

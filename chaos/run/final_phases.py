@@ -7,7 +7,7 @@ from the history; only a phase that the workload calls required ends badly witho
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
-from chaos.core.amounts import duration
+from chaos.basics.amounts import duration
 from chaos.core.clock import ns_from_now
 from chaos.core.errors import ChaosError, DeadlineError, RunInterrupted
 from chaos.run.wait_for_recovery import Absent

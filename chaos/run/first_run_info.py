@@ -10,11 +10,11 @@ from chaos.core.clock import boot_id, now_ns
 from chaos.core.gate import Gates
 from chaos.core.model import Model, word_table
 from chaos.core.op import Word
-from chaos.core.runinfo import SCHEMA_VERSION, Promises, RunInfo
 from chaos.options.experiment import Experiment
 from chaos.run.machine import machine_facts
 from chaos.run.revision import source_revision
 from chaos.run.wall_clock import utc_of
+from chaos.storage.runinfo import SCHEMA_VERSION, Promises, RunInfo
 from chaos.workload.base import Workload, send_deadline_s
 from cluster.cluster import Relaunch
 from cluster.leaders import subjects_of

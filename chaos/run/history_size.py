@@ -9,8 +9,8 @@ from typing import Final
 import msgspec
 
 from chaos.core.errors import ChaosError
-from chaos.core.recorder import OP_SIZE
-from chaos.core.storage_path import Place, Remote
+from chaos.storage.recorder import OP_SIZE
+from chaos.storage.storage_path import Place, Remote
 
 RECORD_BYTES: Final = 100
 """Of a file of another tool, a record: what those of Jepsen's registers, queues and Kafka workload have, about."""
@@ -20,7 +20,7 @@ ROW_BYTES: Final = 32
 
 
 class _Facts(msgspec.Struct):
-    """What is asked of a worker's facts (``chaos.core.history.StreamFacts``)."""
+    """What is asked of a worker's facts (``chaos.storage.history.StreamFacts``)."""
 
     operations: int
     reads: int

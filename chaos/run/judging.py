@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from chaos.core import progress
+from chaos.basics import progress
 from chaos.core.errors import CapabilityError, ChaosError, UsageError
 from chaos.core.gate import Gates
-from chaos.core.runinfo import RunInfo, read_run
-from chaos.core.storage_path import Place
 from chaos.core.verdict import Results
 from chaos.gate.judge import gates_of, with_gate
+from chaos.storage.runinfo import RunInfo, read_run
+from chaos.storage.storage_path import Place
 
 if TYPE_CHECKING:  # a path that is not there needs none of them
     from checkers.engine.judge import Judged

@@ -51,7 +51,7 @@ class Phases:
             self.timings_s[name] = round((now_ns() - began_ns) / NS_PER_S, 3)
 
     def heard(self, what: str, done: int, of: int) -> None:
-        """A listener for ``chaos.core.progress``: what the phase does, and how far it is."""
+        """A listener for ``chaos.basics.progress``: what the phase does, and how far it is."""
         self.remind(f"{done} of {of} {what}" if of else what)
 
     def remind(self, text: str = "") -> None:

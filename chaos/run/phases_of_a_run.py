@@ -11,11 +11,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
-from chaos.core import progress
+from chaos.basics import progress
 from chaos.core.clock import Deadline, now_ns
 from chaos.core.errors import ChaosError, DeadlineError, DeployError, RunInterrupted
 from chaos.core.events import Note
-from chaos.core.manifest import write_manifest
 from chaos.core.verdict import Results, exit_code
 from chaos.options.experiment import Experiment
 from chaos.options.system_under_test import system_of
@@ -25,6 +24,7 @@ from chaos.run.state import RunState
 from chaos.run.store import point
 from chaos.run.under_load import UnderLoad
 from chaos.run.watching import Watcher
+from chaos.storage.manifest import write_manifest
 from chaos.worker.messages import Observe, Seen
 from chaos.worker.pipe import Inside
 from cluster.host import RunsHere

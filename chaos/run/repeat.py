@@ -16,9 +16,9 @@ from typing import Any, Final
 
 import msgspec
 
+from chaos.basics.rand import SEEDS
 from chaos.core.clock import speed
 from chaos.core.errors import UsageError
-from chaos.core.rand import SEEDS
 from chaos.core.verdict import INTERRUPTED, UNKNOWN, Valid
 from chaos.options.experiment import Experiment
 from chaos.run.interrupts import Interrupts

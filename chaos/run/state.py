@@ -10,7 +10,6 @@ import msgspec
 from chaos.core.events import RUN_EVENTS, EventLog
 from chaos.core.model import Model
 from chaos.core.op import Word
-from chaos.core.runinfo import RunInfo, write_run
 from chaos.models.registry import model_named
 from chaos.options.experiment import Experiment, as_yaml
 from chaos.options.planning import mix_of, plan_of, workload_of
@@ -20,6 +19,7 @@ from chaos.run.interrupts import Interrupts
 from chaos.run.phases import Phases
 from chaos.run.store import make_run_folder
 from chaos.run.watching import Watcher
+from chaos.storage.runinfo import RunInfo, write_run
 from chaos.workload.base import Workload
 from cluster import existing_cluster
 from cluster.system import System

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Final
 
+from chaos.basics.amounts import duration
 from chaos.core import waiting
-from chaos.core.amounts import duration
 from chaos.core.clock import NS_PER_S, Deadline, now_ns, ns_from_now
 from chaos.core.errors import ChaosError
 from chaos.core.events import Note, Observation

@@ -13,12 +13,12 @@ import msgspec
 
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.errors import ChaosError
-from chaos.core.event_files import read_events
 from chaos.core.events import EventLog, Note, Observation
 from chaos.core.node_notes import ENDED, NODE_RESTARTED, SILENT, Look, ended_note, look_note
-from chaos.core.runinfo import Promises, RunInfo, Subject
 from chaos.run.watching import Totals
 from chaos.run.workers import Workers
+from chaos.storage.event_files import read_events
+from chaos.storage.runinfo import Promises, RunInfo, Subject
 from checkers.history.check_input import Context
 from checkers.history.timeline import timeline_of
 from checkers.recovery.missing_nodes import deadline_ns

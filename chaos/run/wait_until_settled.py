@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from chaos.core.clock import Deadline, now_ns
-from chaos.core.runinfo import Subject
+from chaos.storage.runinfo import Subject
 from chaos.workload.final import GIVE_UP_S
 from cluster.leaders import Leads, incomplete, missing_to_settle
 from cluster.system import System

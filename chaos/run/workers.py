@@ -11,12 +11,12 @@ import msgspec
 
 from chaos.core import waiting
 from chaos.core.clock import NS_PER_S, Deadline, now_ns
-from chaos.core.cut_off_streams import Sealed, seal
 from chaos.core.errors import ChaosError, DeadlineError
 from chaos.core.model import Model
 from chaos.options.experiment import Experiment
 from chaos.run.deploy import Deployed, child_environment, python_inside
 from chaos.run.watching import Totals
+from chaos.storage.cut_off_streams import Sealed, seal
 from chaos.worker.messages import End as EndStream
 from chaos.worker.messages import Final as AskFinal
 from chaos.worker.messages import FinalDone, Load, Reconnect, Stats, Stop, Stopped, WorkerSpec

@@ -8,11 +8,11 @@ from typing import Any, Final
 import msgspec
 
 from chaos.core.errors import HistoryError
-from chaos.core.manifest import read_checked
-from chaos.core.runinfo import read_run
 from chaos.core.verdict import Results
 from chaos.serve.following import Following, Told
 from chaos.serve.tail import EventTail, StreamTail
+from chaos.storage.manifest import read_checked
+from chaos.storage.runinfo import read_run
 
 REPORTED_WITHIN_S: Final = 60.0
 """A run whose page does not come for so long after its verdict has none."""

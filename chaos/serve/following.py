@@ -13,9 +13,9 @@ from chaos.core.clock import NS_PER_S
 from chaos.core.events import Event, Observation, Phase
 from chaos.core.op import Type
 from chaos.core.refusals import REFUSED
-from chaos.core.runinfo import UNFINISHED, RunInfo
 from chaos.core.verdict import Results
 from chaos.serve.tail import Mask, Records
+from chaos.storage.runinfo import UNFINISHED, RunInfo
 from cluster.leaders import leads_of
 from reports import words
 from reports.terms import terms_of

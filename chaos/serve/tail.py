@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from chaos.core.events import Event
 from chaos.core.op import Type
-from chaos.core.recorder import FLAG_PINNED, OP_SIZE
 from chaos.core.refusals import is_refusal
-from chaos.core.repeated_claims import ClaimReader
+from chaos.storage.recorder import FLAG_PINNED, OP_SIZE
+from chaos.storage.repeated_claims import ClaimReader
 
 PART: Final = OP_SIZE << 16
 """Bytes read at once."""

@@ -19,10 +19,10 @@ from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.errors import UsageError
 from chaos.core.events import Claim, Observation
 from chaos.core.op import Invocation, Word
-from chaos.core.runinfo import NodeInfo, Promises, Subject
 from chaos.models.log.words import MODEL as LOG
 from chaos.models.registry import model_named
 from chaos.models.transactions.words import MODEL as TRANSACTION
+from chaos.storage.runinfo import NodeInfo, Promises, Subject
 from chaos.testing.fake_admin import ACTIONS, DATA, DATABASE, IN_ENVIRONMENT, SETTING, FakeAdmin
 from chaos.testing.fake_bugs import FakeBug
 from chaos.testing.fake_objects import LOG_WORDS, STEPS, Step
@@ -71,6 +71,7 @@ class FakeSystem:
 
     name = "fake"
     help = "a system in memory, for tests"
+    other_versions = "any"
     roles: Mapping[str, RoleKind] = MappingProxyType({ROLE: "replica"})
     workload = "register"
     start_order = ((ROLE,),)

@@ -18,13 +18,13 @@ from chaos import __version__
 from chaos.core.clock import NS_PER_S, boot_id
 from chaos.core.errors import HistoryError
 from chaos.core.events import CLOCK_SKEW, RUN_EVENTS, Claim, Event, EventLog, Evidence, Fault, Note, Observation, Phase
-from chaos.core.manifest import write_manifest
 from chaos.core.model import word_table
 from chaos.core.node_notes import OBSERVER_ENDED, Look, ended_note, look_note
-from chaos.core.recorder import OP_SIZE, Recorder
-from chaos.core.runinfo import SCHEMA_VERSION, Promises, RunInfo, Subject, write_run
 from chaos.core.verdict import Results
 from chaos.models.log.model import LOG
+from chaos.storage.manifest import write_manifest
+from chaos.storage.recorder import OP_SIZE, Recorder
+from chaos.storage.runinfo import SCHEMA_VERSION, Promises, RunInfo, Subject, write_run
 from chaos.testing.history_literal import (
     DrainLiteral,
     Expected,

@@ -9,7 +9,6 @@ import msgspec
 from chaos.core.clock import NS_PER_S
 from chaos.core.errors import HistoryError
 from chaos.core.op import Completion, Invocation, Type
-from chaos.core.runinfo import NodeInfo
 from chaos.models.log.operations import (
     Ack,
     Commit,
@@ -29,6 +28,7 @@ from chaos.models.log.operations import (
 )
 from chaos.models.log.transaction import Decision
 from chaos.models.log.words import HOLDS, SENDS, F, Record, Value
+from chaos.storage.runinfo import NodeInfo
 from chaos.testing.history_literal import DrainLiteral, HistoryLiteral, OpLiteral, Range, Sends
 
 ORIGIN_NS: Final = 1_000 * NS_PER_S

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from chaos.core.events import Observation
-from chaos.core.runinfo import Promises
+from chaos.storage.runinfo import Promises
 from chaos.workload.base import Earlier
 from chaos.workload.final import Limits, Part
 from cluster.system import ClusterView, Removal

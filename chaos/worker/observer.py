@@ -14,8 +14,8 @@ import msgspec
 from chaos.core.clock import now_ns
 from chaos.core.errors import ChaosError
 from chaos.core.events import EventLog, Observation
-from chaos.core.repeated_claims import ClaimWriter
 from chaos.core.replica_data import ReplicaData, notes_of
+from chaos.storage.repeated_claims import ClaimWriter
 from chaos.worker.messages import (
     Answer,
     AskReady,

@@ -18,9 +18,9 @@ from chaos import plugins
 from chaos.core.client import Client, invoke_in_time
 from chaos.core.clock import NS_PER_S, now_ns, ns_from_now
 from chaos.core.op import Completion, Invocation, Type, Word
-from chaos.core.recorder import Recorder
 from chaos.core.refusals import REFUSED, is_refusal
 from chaos.models.registry import model_named
+from chaos.storage.recorder import Recorder
 from chaos.worker.final_spec import final_spec
 from chaos.worker.messages import Command, End, Final, FinalDone, Load, Reconnect, Stats, Stop, Stopped, WorkerSpec
 from chaos.worker.pipe import Child, Pipe, serve

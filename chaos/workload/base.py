@@ -12,11 +12,11 @@ from typing import Any, Final, Literal, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
+from chaos.basics.rand import draw_below, stream
 from chaos.core.client import Client
 from chaos.core.clock import NS_PER_S
 from chaos.core.errors import UsageError
 from chaos.core.op import Completion, Invocation, Word
-from chaos.core.rand import draw_below, stream
 from chaos.workload.final import FinalPhase, FinalSpec
 
 QUIET_OF: Final = 10
@@ -36,6 +36,15 @@ class Arrival(NamedTuple):
         return Invocation(
             process=process, client=self.client, f=self.f, key=self.key, deadline_ns=deadline_ns, argument=argument
         )
+
+    def turn(self, written: float, written_per_s: float) -> int:
+        """Which group of keys is in use when it is due, from 0: all workers change groups by the clock alone.
+
+        Args:
+            written: how many operations that write are due in a group's time.
+            written_per_s: of one space.
+        """
+        return int(self.at_ns * written_per_s / (written * NS_PER_S))
 
 
 class Earlier(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import msgspec
 
 from chaos.core.op import Completion, Word
-from chaos.core.runinfo import Promises
+from chaos.storage.runinfo import Promises
 
 GIVE_UP_S: Final = 30.0
 """So long is waited for what cannot complete, because something did not come back within the promised time."""

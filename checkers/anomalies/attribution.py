@@ -10,12 +10,12 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from chaos.basics.name_lists import join_names
 from chaos.core.clock import NS_PER_S
-from chaos.core.history import NEVER_NS
-from chaos.core.name_lists import join_names
 from chaos.core.op import Type
 from chaos.core.verdict import Example
 from chaos.models.log.words import F
+from chaos.storage.history import NEVER_NS
 from checkers.anomalies.findings import NO_NODE, node_name, seconds_text
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.leadership import Reign

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from chaos.core.name_lists import join_names
+from chaos.basics.name_lists import join_names
 from checkers.anomalies.attribution import Blame, fault_name, find_blame, hit_words
 from checkers.anomalies.findings import seconds_text
 from checkers.history.check_input import Context

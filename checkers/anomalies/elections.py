@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from chaos.core.name_lists import join_names
+from chaos.basics.name_lists import join_names
 from checkers.anomalies.attribution import Blame, find_blame, hit_words, reign_words
 from checkers.anomalies.contradictions import controllers_of
 from checkers.anomalies.findings import seconds_text

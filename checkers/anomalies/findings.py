@@ -11,15 +11,15 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
+from chaos.basics.name_lists import join_names
 from chaos.core.clock import NS_PER_S
-from chaos.core.history import NEVER_NS
-from chaos.core.name_lists import join_names
 from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example, Valid
 from chaos.models.log.transaction import Decision
 from chaos.models.log.words import HOLDS, SENDS, F
 from chaos.models.log.words import MODEL as LOG_MODEL
 from chaos.models.registry import model_named
+from chaos.storage.history import NEVER_NS
 from checkers.anomalies.catalogue import kind_of
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, spans

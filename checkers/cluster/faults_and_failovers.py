@@ -6,8 +6,8 @@ after the load began. Figures and one assumption; does not judge any change.
 
 from typing import Final
 
+from chaos.basics.name_lists import join_names
 from chaos.core.clock import NS_PER_S
-from chaos.core.name_lists import join_names
 from chaos.core.verdict import Failover
 from checkers.anomalies.findings import count_of
 from checkers.history.check_input import Context

@@ -13,8 +13,8 @@ import msgspec
 import numpy as np
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.history import NEVER_NS
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
+from chaos.storage.history import NEVER_NS
 from checkers.anomalies.attribution import fault_name
 from checkers.anomalies.catalogue import kinds_named
 from checkers.anomalies.findings import (

@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from chaos.core.name_lists import join_names
+from chaos.basics.name_lists import join_names
 from chaos.core.replica_data import DIFFERING_MOST, WHOLE, ReplicaData
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example
 from chaos.models.log.words import MODEL as LOG_MODEL

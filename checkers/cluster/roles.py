@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from chaos.core.name_lists import join_names
+from chaos.basics.name_lists import join_names
 from chaos.core.verdict import CheckResult, Example
 from checkers.anomalies.attribution import actor, fault_words, find_blame, hit_words
 from checkers.anomalies.catalogue import kinds_named

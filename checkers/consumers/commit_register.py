@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from chaos.core.history import NEVER_NS
+from chaos.storage.history import NEVER_NS
 from checkers.history.columns import Ints
 
 NONE: Final = -1

@@ -10,10 +10,10 @@ from typing import Final, NamedTuple
 import msgspec
 import numpy as np
 
-from chaos.core.history import NEVER_NS, StreamFacts
 from chaos.core.op import Type
 from chaos.core.verdict import Example
 from chaos.models.log.words import F
+from chaos.storage.history import NEVER_NS, StreamFacts
 from checkers.anomalies.attribution import actor_of, time_of
 from checkers.anomalies.failover import failed_over
 from checkers.anomalies.findings import Finding, describe_operation, examples, node_name, ranges_of

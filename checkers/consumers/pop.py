@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 import msgspec
 import numpy as np
 
+from chaos.basics.name_lists import join_names
 from chaos.core.clock import NS_PER_S
-from chaos.core.name_lists import join_names
 from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
 from chaos.models.log.words import F

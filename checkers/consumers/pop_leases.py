@@ -11,9 +11,9 @@ from typing import Final
 import numpy as np
 
 from chaos.core.errors import HistoryError
-from chaos.core.history import NEVER_NS
 from chaos.core.op import Type
 from chaos.models.log.words import F
+from chaos.storage.history import NEVER_NS
 from checkers.history.check_input import QueueShard
 from checkers.history.columns import Ints, Mask
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from chaos.core.name_lists import join_names
+from chaos.basics.name_lists import join_names
 from chaos.core.op import Type
 from chaos.models.coordination.semaphore import MODEL, F
 from chaos.models.objects.answers import TOLD

@@ -11,9 +11,9 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from chaos.core.history import NEVER_NS
 from chaos.core.verdict import CheckResult
 from chaos.models.coordination.watch import DELETED, MODEL, NOT_TOLD, UNREAD, F
+from chaos.storage.history import NEVER_NS
 from checkers.anomalies.catalogue import kinds_named
 from checkers.anomalies.findings import Findings
 from checkers.anomalies.findings_check import OfOneModel

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chaos.core.variable_lengths import spread
+from chaos.basics.variable_lengths import spread
 from checkers.history.columns import Ints, Mask
 
 

@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from chaos.core.name_lists import join_names
-from chaos.core.runinfo import Promises
+from chaos.basics.name_lists import join_names
 from chaos.core.verdict import Anomaly, Headline
+from chaos.storage.runinfo import Promises
 from checkers.anomalies.catalogue import kind_of, rank
 from checkers.anomalies.findings import Finding, Range, count_of
 from checkers.assumptions import skipped_words

@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple, cast
 
 from chaos import plugins
 from chaos.core.errors import UsageError
-from chaos.core.runinfo import RunInfo
 from chaos.models.log.checks import CHECKS
+from chaos.storage.runinfo import RunInfo
 from checkers.history.check import Check, Examiner, MayBeAssumption
 from checkers.history.check_input import Context
 

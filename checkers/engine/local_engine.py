@@ -18,11 +18,11 @@ from uuid import uuid4
 import msgspec
 import pyarrow as pa
 
-from chaos.core import progress
+from chaos.basics import progress
+from chaos.basics.memory import keep_freed
 from chaos.core.errors import ChaosError
-from chaos.core.memory import keep_freed
-from chaos.core.storage_path import Place, Remote, of_each
 from chaos.core.verdict import Results
+from chaos.storage.storage_path import Place, Remote, of_each
 from checkers.engine.installed_checks import Panel, instance, panel
 from checkers.engine.judge import Judged, Part, conclude, examine, merge_parts
 from checkers.engine.results_files import write_results
@@ -88,8 +88,10 @@ def examine_shards(history: Place, duty: Duty, keys: Sequence[int]) -> Part:
     """
     tables = _tables(history, duty.judging, duty.context)
     examiners = [instance(place) for place in duty.places]
-    shards = (load_shard(tables, key, lazily=duty.lazily) for key in keys)
-    part = merge_parts((examine(shard, duty.context, examiners) for shard in shards), examiners)
+    # No name for a shard: it would be kept while the next is loaded, and memory for two be taken from the system.
+    part = merge_parts(
+        (examine(load_shard(tables, key, lazily=duty.lazily), duty.context, examiners) for key in keys), examiners
+    )
     assert part is not None, "a group has a queue"
     return part
 

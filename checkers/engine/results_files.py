@@ -5,8 +5,8 @@ from pathlib import Path
 
 import msgspec
 
-from chaos.core.manifest import write_checked
 from chaos.core.verdict import Anomaly, Results
+from chaos.storage.manifest import write_checked
 from checkers.engine.judge import Judged
 
 

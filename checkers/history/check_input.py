@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
-from chaos.core.history import StreamFacts
-from chaos.core.runinfo import RunInfo
+from chaos.storage.history import StreamFacts
+from chaos.storage.runinfo import RunInfo
 from checkers.history.columns import Column
 from checkers.history.log import Log
 from checkers.history.operations import Operations
@@ -28,8 +28,8 @@ class QueueShard:
 
     Args:
         key: the queue.
-        operations: the columns of ``chaos.core.history.operation_schema``; ``error`` as strings or None.
-        reads: the columns ``READ_COLUMNS`` of ``chaos.core.history.row_schema``.
+        operations: the columns of ``chaos.storage.history.operation_schema``; ``error`` as strings or None.
+        reads: the columns ``READ_COLUMNS`` of ``chaos.storage.history.row_schema``.
     """
 
     def __init__(self, key: int, operations: Mapping[str, Column], reads: Mapping[str, Column]) -> None:

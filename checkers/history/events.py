@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from chaos.core.errors import HistoryError
-from chaos.core.event_files import events_in, identity_of
 from chaos.core.events import RUN_EVENTS, Event
-from chaos.core.history import EVENT_FACTS, EVENT_TABLE, EventFacts, all_events, materialise_events
-from chaos.core.manifest import Manifest, check_document, compare, copy_again, sum_of
-from chaos.core.storage_path import Place, Remote
+from chaos.storage.event_files import events_in, identity_of
+from chaos.storage.history import EVENT_FACTS, EVENT_TABLE, EventFacts, all_events, materialise_events
+from chaos.storage.manifest import Manifest, check_document, compare, copy_again, sum_of
+from chaos.storage.storage_path import Place, Remote
 from checkers.history.table import remedy
 
 _TAIL_BYTES: Final = 1 << 20

@@ -7,10 +7,10 @@ it is judged, but never valid. Tables that another tool wrote have none either, 
 from typing import NamedTuple
 
 from chaos.core.errors import HistoryError
-from chaos.core.history import workers_among
-from chaos.core.manifest import NAME, Manifest, compare, copy_again, read_manifest, sum_of
-from chaos.core.runinfo import FOREIGN, UNFINISHED, RunInfo
-from chaos.core.storage_path import Place
+from chaos.storage.history import workers_among
+from chaos.storage.manifest import NAME, Manifest, compare, copy_again, read_manifest, sum_of
+from chaos.storage.runinfo import FOREIGN, UNFINISHED, RunInfo
+from chaos.storage.storage_path import Place
 from checkers.history.check_input import Context
 from checkers.history.shards import Materialised, run_of, workers_in
 from checkers.history.timeline import Timeline

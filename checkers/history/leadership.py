@@ -13,8 +13,8 @@ import msgspec
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import OBSERVE_PERIOD_S, Claim, Observation
-from chaos.core.history import NEVER_NS
-from chaos.core.runinfo import RunInfo
+from chaos.storage.history import NEVER_NS
+from chaos.storage.runinfo import RunInfo
 
 HEARD_NS: Final = 2 * round(OBSERVE_PERIOD_S * NS_PER_S)
 """What a node says is heard at most this much later: it is asked every period, and answers within another."""

@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from chaos.core.history import StreamFacts, table_schemas, workers_of
-from chaos.core.manifest import NAME, Manifest, read_manifest
-from chaos.core.runinfo import read_run
-from chaos.core.storage_path import Remote, of_each
 from chaos.models.registry import model_of
+from chaos.storage.history import StreamFacts, table_schemas, workers_of
+from chaos.storage.manifest import NAME, Manifest, read_manifest
+from chaos.storage.runinfo import read_run
+from chaos.storage.storage_path import Remote, of_each
 from checkers.history.events import holders
 from checkers.history.shards import facts_of, workers_in
 

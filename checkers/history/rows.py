@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from chaos.core.errors import HistoryError
-from chaos.core.storage_path import AHEAD_BYTES, of_each
+from chaos.storage.storage_path import AHEAD_BYTES, of_each
 from checkers.history.columns import Column, Ints, distinct
 from checkers.history.table import Table, remedy
 

@@ -14,12 +14,20 @@ import numpy as np
 import pyarrow as pa
 
 from chaos.core.errors import HistoryError
-from chaos.core.history import StreamFacts, materialise_stream, read_stream, table_schemas, workers_of
-from chaos.core.manifest import STREAM_SUFFIXES, Manifest, check_document, compare, copy_again, stream_suffixes, sum_of
 from chaos.core.model import Model
-from chaos.core.runinfo import RunInfo, read_run
-from chaos.core.storage_path import Place, Remote, of_each
 from chaos.models.registry import model_named, model_of
+from chaos.storage.history import StreamFacts, materialise_stream, read_stream, table_schemas, workers_of
+from chaos.storage.manifest import (
+    STREAM_SUFFIXES,
+    Manifest,
+    check_document,
+    compare,
+    copy_again,
+    stream_suffixes,
+    sum_of,
+)
+from chaos.storage.runinfo import RunInfo, read_run
+from chaos.storage.storage_path import Place, Remote, of_each
 from checkers.history.check_input import READ_COLUMNS, QueueShard
 from checkers.history.columns import Column, Ints, are_distinct, starts_of
 from checkers.history.events import events_of

@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from chaos.core.errors import HistoryError
-from chaos.core.storage_path import Place, Remote
-from chaos.core.tables import TableSum, footer_size
+from chaos.storage.storage_path import Place, Remote
+from chaos.storage.tables import TableSum, footer_size
 from checkers.history.columns import Ints
 
 _ANY: Final = (-(1 << 31), (1 << 31) - 1)

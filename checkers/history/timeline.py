@@ -14,10 +14,10 @@ import msgspec
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import CLOCK_SKEW, DID_NOT_LAST, Event, Fault, Note, Observation, Phase
 from chaos.core.fault_nature import Identity
-from chaos.core.history import NEVER_NS
 from chaos.core.replica_data import REPLICA_DATA, ReplicaData, data_in
-from chaos.core.runinfo import RunInfo
 from chaos.core.verdict import FaultResult
+from chaos.storage.history import NEVER_NS
+from chaos.storage.runinfo import RunInfo
 from checkers.history.leadership import (
     InSync,
     Reign,

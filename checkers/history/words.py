@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from chaos import plugins
-from chaos.core.runinfo import RunInfo
 from chaos.models.registry import model_named
+from chaos.storage.runinfo import RunInfo
 
 
 class Words(NamedTuple):

@@ -5,8 +5,8 @@ Promises nothing: what a system may do is not known, and there is one nameless n
 
 from collections.abc import Mapping
 
-from chaos.core.runinfo import Promises, RunInfo
 from chaos.models.log.words import MODEL as LOG_MODEL
+from chaos.storage.runinfo import Promises, RunInfo
 
 
 def empty_run_info(queues: int, *, rate: float = 0.0, mix: Mapping[str, float] | None = None) -> RunInfo:

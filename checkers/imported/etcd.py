@@ -5,12 +5,12 @@ from typing import Any, Final
 
 import msgspec
 
-from chaos.core.storage_path import Place
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example, Results, Valid
 from chaos.formats.etcd_robustness import Did, EtcdReport, Watched, as_operations, read_report
 from chaos.formats.etcd_text import answer_text, request_text, word_of
 from chaos.formats.etcd_words import or_empty
 from chaos.formats.missing import Missing, retractable
+from chaos.storage.storage_path import Place
 from checkers.anomalies.catalogue import rank
 from checkers.imported.figures import figures
 from checkers.imported.load import of_operations

@@ -11,10 +11,10 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.history import NEVER_NS
 from chaos.core.op import Type
 from chaos.core.verdict import Availability, CheckResult, FaultResult, KindResult, Latency, Rto
 from chaos.formats.records import Event
+from chaos.storage.history import NEVER_NS
 from checkers.engine.judge import fault_result
 from checkers.history.check_input import Context
 from checkers.history.columns import Ints

@@ -3,10 +3,10 @@
 Pure but for reading the file; the same function runs here and in executors. Does not print.
 """
 
-from chaos.core.memory import keep_freed
-from chaos.core.storage_path import Place
+from chaos.basics.memory import keep_freed
 from chaos.core.verdict import Results
 from chaos.formats.etcd_robustness import NAME as ETCD_ROBUSTNESS
+from chaos.storage.storage_path import Place
 from checkers.imported import etcd, kafka, logs, objects, transactions
 from checkers.imported.options import KAFKA, LOG, TRANSACTIONAL, Question
 

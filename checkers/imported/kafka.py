@@ -8,11 +8,11 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from chaos.core.storage_path import Place
 from chaos.core.verdict import Anomaly, Example, Results
 from chaos.formats import registry as formats
 from chaos.formats.kafka import KafkaHistory
 from chaos.formats.missing import Missing, retractable
+from chaos.storage.storage_path import Place
 from checkers.imported.figures import Losses, figures
 from checkers.imported.json_values import to_json
 from checkers.imported.load import of_kafka

@@ -8,10 +8,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from chaos.core.history import NEVER_NS
 from chaos.core.op import Type
 from chaos.formats.kafka_columns import NONE, KafkaF, Mop, Small
 from chaos.formats.operations import LONG_AGO, Operation
+from chaos.storage.history import NEVER_NS
 from checkers.history.columns import Ints
 from checkers.kafka.log import ids_of
 from checkers.kafka.rows import Records, shards

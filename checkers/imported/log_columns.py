@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chaos.core.history import NEVER_NS
 from chaos.core.op import Type
 from chaos.formats.operations import Operation
 from chaos.models.log.words import F
+from chaos.storage.history import NEVER_NS
 from checkers.history.check_input import QueueShard
 from checkers.history.columns import Column
 from checkers.objects.calls import freeze
@@ -106,7 +106,7 @@ def _offset(operation: Operation, name: str) -> int:
 
 
 def _operation_columns(calls: Sequence[_LogCall], key: int) -> dict[str, Column]:
-    """One row for each operation, as ``chaos.core.history.operation_schema`` has it."""
+    """One row for each operation, as ``chaos.storage.history.operation_schema`` has it."""
     size = len(calls)
     operations = [call.operation for call in calls]
     begun = _column(one.invoke for one in operations)

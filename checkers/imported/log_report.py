@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from chaos.core.delta_debugging import smallest
-from chaos.core.name_lists import join_names
+from chaos.basics.delta_debugging import smallest
+from chaos.basics.name_lists import join_names
 from chaos.core.op import Type
 from chaos.core.verdict import Example
 from chaos.formats.operations import NEVER, Operation

@@ -9,11 +9,11 @@ from typing import Any, Final
 import msgspec
 
 from chaos.core.errors import HistoryError
-from chaos.core.storage_path import Place
 from chaos.core.verdict import Anomaly, Results
 from chaos.formats import registry as formats
 from chaos.formats.missing import UNDONE, Missing, Stands, retractable
 from chaos.formats.operations import Operation
+from chaos.storage.storage_path import Place
 from checkers.anomalies.findings import Findings, anomaly, count_of, merge_findings, validity
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.timeline import timeline_of

@@ -10,11 +10,11 @@ import numpy as np
 
 from chaos.core.errors import HistoryError
 from chaos.core.op import Type
-from chaos.core.storage_path import Place
 from chaos.core.verdict import Anomaly, Example, Results
 from chaos.formats import registry as formats
 from chaos.formats.missing import Missing, retractable
 from chaos.formats.operations import LONG_AGO, NEVER, Operation, Operations
+from chaos.storage.storage_path import Place
 from checkers.imported.figures import Losses, figures
 from checkers.imported.json_values import to_json
 from checkers.imported.load import of_operations

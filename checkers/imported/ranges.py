@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Final
 
 from chaos.core.errors import HistoryError
-from chaos.core.storage_path import Place
 from chaos.core.verdict import Results
 from chaos.formats import kafka as kafka_format
 from chaos.formats import kafka_parts, text
+from chaos.storage.storage_path import Place
 from checkers.imported import kafka
 from checkers.imported.kafka_tasks import ReadPart, keep
 from checkers.imported.options import KAFKA, Question

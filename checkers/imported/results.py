@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
-from chaos.core.name_lists import join_names
+from chaos.basics.name_lists import join_names
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Results, Valid
 from checkers.imported.figures import Figures
 

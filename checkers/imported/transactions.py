@@ -7,12 +7,12 @@ from typing import Any, Final
 
 import msgspec
 
+from chaos.basics.name_lists import join_names
 from chaos.core.errors import HistoryError
-from chaos.core.name_lists import join_names
 from chaos.core.op import Type
-from chaos.core.storage_path import Place
 from chaos.core.verdict import Results
 from chaos.formats import registry as formats
+from chaos.storage.storage_path import Place
 from checkers.imported.figures import figures
 from checkers.imported.json_values import to_json
 from checkers.imported.options import Question

@@ -9,9 +9,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from chaos.basics.variable_lengths import offsets
 from chaos.core.errors import HistoryError
 from chaos.core.op import Type
-from chaos.core.variable_lengths import offsets
 from chaos.formats.kafka_columns import NONE, partners
 from chaos.formats.operations import Operation, Operations
 from chaos.formats.records import Event

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from chaos.core.name_lists import join_names
+from chaos.basics.name_lists import join_names
 from chaos.formats.kafka_columns import KafkaColumns, Mop
 from checkers.kafka.case_counts import Case
 from checkers.kafka.cycle_search import Graph, Part, Step

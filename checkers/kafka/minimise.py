@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from chaos.core.delta_debugging import smallest
+from chaos.basics.delta_debugging import smallest
 from chaos.core.op import Type
 from chaos.formats.kafka_columns import NONE, KafkaColumns, KafkaF, Mop, Mops, Ops, partners
 from checkers.history.columns import Ints, Mask

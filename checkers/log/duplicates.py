@@ -5,8 +5,8 @@ from typing import Final
 
 import numpy as np
 
+from chaos.basics.name_lists import join_names
 from chaos.core.clock import NS_PER_S
-from chaos.core.name_lists import join_names
 from chaos.core.op import Type
 from chaos.core.verdict import Example
 from chaos.models.log.words import F
@@ -30,7 +30,7 @@ IDEMPOTENT: Final = "idempotent"
 """The workload whose sends are tried again, under one producer and sequence, until they are answered."""
 
 ATTEMPT_NS: Final = 700_000_000
-"""A send of it that took longer was tried at least twice (``chaos.workload.idempotent_sends``)."""
+"""A send of it that took longer was tried at least twice (``chaos.workload.logs.idempotent_sends``)."""
 
 
 def _place(shard: QueueShard, context: Context, offset: int, op: int, send: int, guilty: int) -> str:

@@ -10,12 +10,12 @@ from typing import Final
 import msgspec
 import numpy as np
 
+from chaos.basics.name_lists import listed_all
 from chaos.core.clock import NS_PER_S
-from chaos.core.history import NEVER_NS
-from chaos.core.name_lists import listed_all
 from chaos.core.op import Type
-from chaos.core.runinfo import Subject
 from chaos.models.log.words import FINAL, POPS, F
+from chaos.storage.history import NEVER_NS
+from chaos.storage.runinfo import Subject
 from checkers.anomalies.findings import count_of, node_name
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.clock_skew import replicas_skew

@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.history import NEVER_NS
 from chaos.core.verdict import Example
+from chaos.storage.history import NEVER_NS
 from checkers.anomalies.attribution import actor_of, time_of
 from checkers.anomalies.catalogue import kinds_named
 from checkers.anomalies.findings import (

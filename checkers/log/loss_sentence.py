@@ -12,9 +12,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from chaos.core.history import NEVER_NS
-from chaos.core.name_lists import join_names
+from chaos.basics.name_lists import join_names
 from chaos.core.verdict import Example
+from chaos.storage.history import NEVER_NS
 from checkers.anomalies.attribution import (
     Blame,
     apart_words,

@@ -10,9 +10,9 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from chaos.core.history import NEVER_NS
 from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example
+from chaos.storage.history import NEVER_NS
 from checkers.anomalies.attribution import actor_of, time_of
 from checkers.anomalies.catalogue import kinds_named
 from checkers.anomalies.findings import (

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from chaos.core.name_lists import join_names
+from chaos.basics.name_lists import join_names
 from chaos.core.verdict import Example
 from checkers.anomalies.attribution import actor_of, fault_name, time_of
 from checkers.anomalies.catalogue import kinds_named

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from chaos.core.name_lists import join_names
+from chaos.basics.name_lists import join_names
 from chaos.core.op import Type
 from chaos.core.verdict import Example
 from checkers.anomalies.attribution import (

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from chaos.core.history import StreamFacts
 from chaos.core.verdict import Example
+from chaos.storage.history import StreamFacts
 from checkers.anomalies.attribution import actor_of, message_at, time_of
 from checkers.anomalies.catalogue import kinds_named
 from checkers.anomalies.findings import Finding, Findings, describe_operation, examples, findings, ranges_of

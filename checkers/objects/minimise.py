@@ -58,8 +58,8 @@ class _Shrinking:
     def leave_out(self, units: list[list[Call]]) -> None:
         """Units are left out, many at a time and then fewer, as long as the rest is wrong.
 
-        A pass over the units for each size and not ``chaos.core.delta_debugging``, which begins again with larger parts
-        after each that could go: the model is slow, and what stands is kept in ``calls`` at once.
+        A pass over the units for each size and not ``chaos.basics.delta_debugging``, which begins again with larger
+        parts after each that could go: the model is slow, and what stands is kept in ``calls`` at once.
         """
         size = len(units)
         while size and self.more():

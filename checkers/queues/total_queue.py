@@ -10,8 +10,8 @@ from typing import Final
 import msgspec
 import numpy as np
 
+from chaos.basics.name_lists import join_names
 from chaos.core.clock import NS_PER_S
-from chaos.core.name_lists import join_names
 from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example
 from chaos.models.objects.answers import ABSENT, TOLD, UNTOLD

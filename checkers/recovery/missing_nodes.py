@@ -9,12 +9,12 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from chaos.basics.name_lists import join_names
 from chaos.core.clock import NS_PER_S
-from chaos.core.history import NEVER_NS
-from chaos.core.name_lists import join_names
 from chaos.core.node_notes import ENDED, SILENT
-from chaos.core.runinfo import Subject
 from chaos.core.verdict import Example
+from chaos.storage.history import NEVER_NS
+from chaos.storage.runinfo import Subject
 from checkers.anomalies.attribution import fault_name, role_at
 from checkers.anomalies.findings import seconds_text
 from checkers.history.check_input import Context

@@ -8,9 +8,9 @@ import msgspec
 import numpy as np
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.history import NEVER_NS
 from chaos.core.op import Type
 from chaos.core.verdict import KindResult
+from chaos.storage.history import NEVER_NS
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints
 from checkers.history.words import words_of

@@ -14,11 +14,11 @@ import msgspec
 import numpy as np
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.history import NEVER_NS
 from chaos.core.node_notes import ENDED
 from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
 from chaos.models.log.words import MODEL as LOG
+from chaos.storage.history import NEVER_NS
 from checkers.anomalies.attribution import reign_words
 from checkers.anomalies.catalogue import kinds_named
 from checkers.anomalies.findings import Finding, anomaly, count_of, describe_operation, examples, numbers, seconds_text

@@ -12,11 +12,11 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 import numpy as np
 
+from chaos.basics.name_lists import join_names
 from chaos.core.clock import NS_PER_S
-from chaos.core.history import NEVER_NS
-from chaos.core.name_lists import join_names
 from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, CheckResult, Example, Rto, Valid
+from chaos.storage.history import NEVER_NS
 from checkers.anomalies.attribution import fault_name
 from checkers.anomalies.catalogue import kinds_named
 from checkers.anomalies.findings import (

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.history import NEVER_NS
 from chaos.core.op import Type
 from chaos.core.series import REFUSED, REFUSED_WORD, Points, Series
 from chaos.models.log.words import MODEL as LOG_MODEL
 from chaos.models.log.words import F
+from chaos.storage.history import NEVER_NS
 from checkers.anomalies.findings import node_name
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, Mask

@@ -11,11 +11,11 @@ import msgspec
 import numpy as np
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.history import NEVER_NS
 from chaos.core.op import Type
 from chaos.core.verdict import Availability, Latency, Steady
 from chaos.models.log.words import MODEL as LOG_MODEL
 from chaos.models.log.words import F
+from chaos.storage.history import NEVER_NS
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Floats, Ints, Mask
 from checkers.history.timeline import FaultSpan

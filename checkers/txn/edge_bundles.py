@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chaos.core.variable_lengths import spread
+from chaos.basics.variable_lengths import spread
 from checkers.cycles.components import Arrows
 from checkers.cycles.shapes import Relation
 from checkers.history.columns import Ints, Mask

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from chaos.core.variable_lengths import offsets, spread
+from chaos.basics.variable_lengths import offsets, spread
 from checkers.cycles.components import Arrows
 from checkers.history.columns import Ints, Mask
 from checkers.txn.visibility import NOTHING, Visibility, Writes

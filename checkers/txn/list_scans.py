@@ -6,9 +6,9 @@ words. Keys whose reads all agree are judged by lengths alone, the others elemen
 
 import numpy as np
 
-from chaos.core.name_lists import join_names
+from chaos.basics.name_lists import join_names
+from chaos.basics.variable_lengths import spread
 from chaos.core.op import Type
-from chaos.core.variable_lengths import spread
 from checkers.history.columns import Ints, Mask
 from checkers.txn.anomaly_cases import Case, Cases, counted_cases
 from checkers.txn.lists import Lists

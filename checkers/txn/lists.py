@@ -11,8 +11,8 @@ from typing import Final
 
 import numpy as np
 
+from chaos.basics.variable_lengths import spread
 from chaos.core.op import Type
-from chaos.core.variable_lengths import spread
 from checkers.cycles.shapes import Relation
 from checkers.history.columns import Ints, Mask
 from checkers.txn.dependencies import Dependencies, join_dependencies, shown_by

@@ -5,7 +5,7 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from chaos.core.name_lists import join_names
+from chaos.basics.name_lists import join_names
 from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example
 from chaos.models.transactions.words import CHANGES, MODEL, UNTOLD

@@ -9,8 +9,8 @@ import difflib
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
 
+from chaos.basics.name_lists import join_names
 from chaos.core.errors import UsageError
-from chaos.core.name_lists import join_names
 
 STRONGEST: Final = "strict-serializable"
 

@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from chaos.basics.variable_lengths import offsets
 from chaos.core.op import Type
-from chaos.core.variable_lengths import offsets
 from chaos.models.transactions.words import OF_LISTS, UNTOLD
 from checkers.history.columns import Column, Ints
 from checkers.txn.transactions import NEVER, NIL, Kind, Transactions

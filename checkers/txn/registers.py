@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from chaos.core.name_lists import join_names
+from chaos.basics.name_lists import join_names
 from chaos.core.op import Type
 from checkers.cycles.shapes import Relation
 from checkers.history.columns import Ints, Mask

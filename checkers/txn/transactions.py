@@ -12,8 +12,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from chaos.basics.variable_lengths import offsets
 from chaos.core.op import Type
-from chaos.core.variable_lengths import offsets
 from chaos.formats.txn_columns import MicroKind as Kind
 from checkers.history.columns import Ints, Mask
 

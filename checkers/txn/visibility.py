@@ -10,8 +10,8 @@ from typing import Final
 
 import numpy as np
 
+from chaos.basics.variable_lengths import spread
 from chaos.core.op import Type
-from chaos.core.variable_lengths import spread
 from checkers.cycles.components import Arrows, join_arrows
 from checkers.history.columns import Ints, Mask
 from checkers.txn.lists import Lists

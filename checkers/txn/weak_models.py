@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from chaos.core.name_lists import join_names
+from chaos.basics.name_lists import join_names
 from chaos.core.op import Type
 from checkers.cycles.components import Arrows, components, join_arrows
 from checkers.cycles.shapes import Budget, Relation, Shape, shortest, steps_of

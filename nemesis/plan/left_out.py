@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from chaos.core.runinfo import Subject
+from chaos.storage.runinfo import Subject
 from nemesis.faults.registry import fault_named
 from nemesis.plan.mix import faults_in, parse_mix
 from nemesis.plan.plan import NO_LEADERS, NOBODY_LEADS, obstacle_of

@@ -13,8 +13,8 @@ from typing import Final
 
 import msgspec
 
+from chaos.basics.rand import stream
 from chaos.core.errors import UsageError
-from chaos.core.rand import stream
 from nemesis.faults.fault import Fault
 from nemesis.faults.params import plain
 from nemesis.faults.registry import faults

@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from chaos.core.rand import stream
+from chaos.basics.rand import stream
 
 Rhythm = Literal["mixed", "even"]
 """``mixed``: lengths are drawn, some rows overlap, the load is quiet before some. ``even``: none of this."""

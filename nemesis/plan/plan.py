@@ -11,11 +11,11 @@ from typing import Any, Final
 
 import msgspec
 
+from chaos.basics.name_lists import join_names
+from chaos.basics.rand import stream
 from chaos.core.errors import UsageError
 from chaos.core.fault_nature import Colour, Identity
-from chaos.core.name_lists import join_names
-from chaos.core.rand import stream
-from chaos.core.runinfo import Subject
+from chaos.storage.runinfo import Subject
 from cluster.cluster import Relaunch
 from nemesis.faults import params as fault_params
 from nemesis.faults.fault import Fault

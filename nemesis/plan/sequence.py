@@ -12,7 +12,7 @@ from typing import Final, Literal
 import msgspec
 
 from chaos.core.errors import UsageError
-from chaos.core.runinfo import Subject
+from chaos.storage.runinfo import Subject
 from nemesis.faults import params
 from nemesis.occasions.occasion import occasion_of
 from nemesis.plan.mix import NOTHING, parse_mix

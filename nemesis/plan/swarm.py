@@ -6,7 +6,7 @@ Runs that do all at once rarely do one thing often (Groce et al., "Swarm Testing
 from collections.abc import Sequence
 from typing import Final
 
-from chaos.core.rand import stream
+from chaos.basics.rand import stream
 from nemesis.faults.params import must_be_given
 from nemesis.plan.drawn_params import with_params
 from nemesis.plan.nemesis_names import Choice, Entry, parse

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Final, NamedTuple
 
+from chaos.basics.rand import stream
 from chaos.core.errors import UsageError
-from chaos.core.rand import stream
 from nemesis.targets.topology import REPLICA, Topology
 
 EVERY: Final = "all"

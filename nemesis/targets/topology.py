@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from chaos.core.runinfo import Subject
+from chaos.storage.runinfo import Subject
 
 REPLICA: Final = "replica"
 CONTROLLER: Final = "controller"

@@ -7,11 +7,11 @@ from typing import Final
 
 import msgspec
 
-from chaos.core.manifest import read_checked
 from chaos.core.matrix_results import NEVER, Recovery
-from chaos.core.runinfo import RunInfo, read_run
 from chaos.core.series import Series
 from chaos.core.verdict import FaultResult, Latency, Results, Valid
+from chaos.storage.manifest import read_checked
+from chaos.storage.runinfo import RunInfo, read_run
 from reports.page.faults import worst_rto
 from reports.terms import terms_of
 

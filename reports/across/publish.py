@@ -17,9 +17,9 @@ from typing import Final
 import msgspec
 
 from chaos.core.errors import ChaosError, UsageError
-from chaos.core.manifest import write_checked
 from chaos.core.matrix_results import PLAN, ROWS
-from chaos.core.runinfo import write_run
+from chaos.storage.manifest import write_checked
+from chaos.storage.runinfo import write_run
 from reports import words
 from reports.across.figures import figures_of
 from reports.across.index import page, view

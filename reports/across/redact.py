@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from chaos.core.runinfo import RunInfo
+from chaos.storage.runinfo import RunInfo
 
 GONE: Final = "…"
 _PART = r"[\w.@+~-]+"

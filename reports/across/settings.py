@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from chaos.core.runinfo import RunInfo
+from chaos.storage.runinfo import RunInfo
 from reports import words
 
 _ASKED = (

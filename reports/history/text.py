@@ -11,10 +11,10 @@ import msgspec
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import Claim, Event, Fault, Note, Observation, Phase
-from chaos.core.history import NEVER_NS
 from chaos.core.model import Model
 from chaos.core.op import Type
-from chaos.core.runinfo import RunInfo
+from chaos.storage.history import NEVER_NS
+from chaos.storage.runinfo import RunInfo
 from reports.history.rows import Operation
 
 HEAD: Final = "   TIME s   TOOK ms  PROC     QUEUE  OPERATION       WHAT                          OUTCOME   NODE"

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from chaos.core.name_lists import join_names
+from chaos.basics.name_lists import join_names
 from chaos.core.verdict import Anomaly, Example, Headline, Results
 from checkers.anomalies.catalogue import kind_of
 from checkers.anomalies.findings import validity

@@ -7,10 +7,10 @@ import shlex
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from chaos.basics.name_lists import join_names
 from chaos.core.events import LEFT_BEHIND, Note
-from chaos.core.name_lists import join_names
-from chaos.core.runinfo import RunInfo
 from chaos.core.verdict import FaultResult, Results, exit_code
+from chaos.storage.runinfo import RunInfo
 from reports import words
 from reports.folder import Parts
 from reports.page import columns

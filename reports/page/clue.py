@@ -6,7 +6,7 @@ A reader who knows nothing yet sees what the rest of the page is about. Pure.
 from collections.abc import Sequence
 from typing import Final
 
-from chaos.core.name_lists import join_names
+from chaos.basics.name_lists import join_names
 from chaos.core.verdict import Headline, Results
 from checkers.anomalies.catalogue import kind_of, rank
 from reports import words

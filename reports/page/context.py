@@ -8,9 +8,9 @@ from typing import Final
 
 from chaos.core.events import Event, Note, Observation, Phase
 from chaos.core.op import Type
-from chaos.core.runinfo import RunInfo
 from chaos.core.series import REFUSED_WORD, Series
 from chaos.core.verdict import CheckResult, FaultResult, Results
+from chaos.storage.runinfo import RunInfo
 from reports import words
 from reports.folder import Parts
 from reports.page import columns

@@ -10,11 +10,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from chaos.basics.name_lists import join_names
 from chaos.core.clock import NS_PER_S
 from chaos.core.fault_nature import of_name
 from chaos.core.matrix_results import NEVER
 from chaos.core.matrix_results import Recovery as Recovered
-from chaos.core.name_lists import join_names
 from chaos.core.verdict import FaultResult, Results, Rto
 from checkers.recovery.rpo import RpoKernel
 from reports import words

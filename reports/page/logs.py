@@ -10,10 +10,10 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from chaos.basics.name_lists import join_names
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import CLOCK_SKEW, Event, Note
-from chaos.core.name_lists import join_names
-from chaos.core.runinfo import RunInfo
+from chaos.storage.runinfo import RunInfo
 from reports import words
 from reports.node_logs import MAX_BYTES, LogFile, LogLine
 

@@ -7,8 +7,8 @@ import msgspec
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.op import Type
-from chaos.core.runinfo import RunInfo
 from chaos.core.verdict import Example, Results
+from chaos.storage.runinfo import RunInfo
 from reports.page.latency_points import Dot
 from reports.page.op_words import first_value, op_words, span_of
 from reports.page.panels import Band

@@ -14,9 +14,9 @@ import numpy as np
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import Claim, Event, Observation, Phase
 from chaos.core.op import Type
-from chaos.core.runinfo import RunInfo
 from chaos.core.series import REFUSED, REFUSED_WORD, Series
 from chaos.core.verdict import FaultResult
+from chaos.storage.runinfo import RunInfo
 from checkers.history.timeline import fault_spans
 from reports.page.error_variants import labels_of
 from reports.page.logs import utc_origin_s

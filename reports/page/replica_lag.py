@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import OBSERVE_PERIOD_S, Event, Observation
-from chaos.core.runinfo import RunInfo
+from chaos.storage.runinfo import RunInfo
 
 BLIND_S: Final = 3.5 * OBSERVE_PERIOD_S
 """Nothing is read off between two observations of a leader that are further apart."""

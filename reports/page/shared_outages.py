@@ -7,7 +7,7 @@ several rows. It is one outage, and each of these rows says so.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from chaos.core.name_lists import join_names
+from chaos.basics.name_lists import join_names
 from chaos.core.verdict import FaultResult, Rto
 
 

@@ -9,8 +9,8 @@ from typing import Any, Final
 import msgspec
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.runinfo import RunInfo
 from chaos.core.verdict import Example
+from chaos.storage.runinfo import RunInfo
 from reports.page.op_words import first_value, op_words
 from reports.page.panels import Band
 from reports.page.trace import MAX_OPS, blamed_faults, timed_of

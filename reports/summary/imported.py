@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import msgspec
 
+from chaos.basics.name_lists import join_names
 from chaos.core.gate import gate_words, threshold_words
-from chaos.core.name_lists import join_names
 from chaos.core.verdict import FaultResult, KindResult, Results
 from checkers.recovery.rpo import RpoKernel
 from reports import words

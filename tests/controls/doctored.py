@@ -7,13 +7,13 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from chaos.core.manifest import write_manifest
 from chaos.core.op import Type
-from chaos.core.recorder import OP, OP_SIZE
 from chaos.models.log.layout import READ, READ_SIZE
 from chaos.models.log.words import READS, F
+from chaos.storage.manifest import write_manifest
+from chaos.storage.recorder import OP, OP_SIZE
 
-# Positions in chaos.core.recorder.OP and chaos.models.log.model.READ.
+# Positions in chaos.storage.recorder.OP and chaos.models.log.model.READ.
 _TIME, _OP, _TYPE, _F, _KEY, _A, _B, _REF, _ARGUMENT = 2, 3, 4, 5, 8, 9, 10, 12, 15
 _R_OP, _R_OFFSET, _R_WRITER, _R_SEQUENCE = 1, 2, 3, 5
 

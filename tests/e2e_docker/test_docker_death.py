@@ -30,7 +30,7 @@ SPECS = [NodeSpec(name=name, role="broker") for name in ("b1", "b2")]
 HARNESS = """
 import os, sys, time
 from pathlib import Path
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.runinfo import NodeInfo
 from cluster.network import packet_filter
 from cluster.nodes import process
 from cluster.cluster import Node

@@ -8,7 +8,7 @@ from host_support import marked, until
 
 from chaos.core.clock import Deadline
 from chaos.core.errors import DeployError
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.runinfo import NodeInfo
 from cluster.cluster import Cluster, Node
 from cluster.host import Capability
 from cluster.network import packet_filter, probe_matrix

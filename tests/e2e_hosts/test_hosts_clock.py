@@ -12,7 +12,7 @@ from leading import leads, subjects_of
 from test_hosts_nemesis import Run, healed, in_force
 
 from chaos.core.clock import Deadline
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.runinfo import NodeInfo
 from cluster.cluster import Cluster, Node
 from cluster.host import NodeSpec, hosts_up
 from cluster.nodes import process

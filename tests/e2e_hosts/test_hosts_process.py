@@ -9,7 +9,7 @@ from host_support import marked, until
 
 from chaos.core.clock import Deadline
 from chaos.core.errors import DeadlineError, DeployError
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.runinfo import NodeInfo
 from cluster.cluster import Node
 from cluster.nodes import process
 from cluster.nodes.process_state import ProcState

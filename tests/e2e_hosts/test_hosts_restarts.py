@@ -8,7 +8,7 @@ import pytest
 from chaos.core.clock import Deadline
 from chaos.core.errors import ChaosError
 from chaos.core.node_notes import ENDED, SILENT
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.runinfo import NodeInfo
 from cluster.cluster import Cluster, Node
 from cluster.nodes import process, process_end
 from cluster.system import Launch

@@ -8,10 +8,10 @@ from host_support import until
 from leading import leads
 from test_hosts_nemesis import Run
 
-from chaos.core.event_files import read_events
 from chaos.core.events import EventLog, Note
-from chaos.core.runinfo import NodeInfo, Promises
 from chaos.run.wait_for_recovery import Recovery
+from chaos.storage.event_files import read_events
+from chaos.storage.runinfo import NodeInfo, Promises
 from chaos.testing.history_files import RunLiteral, run_info
 from checkers.history.timeline import timeline_of
 from cluster import existing_cluster

@@ -10,7 +10,7 @@ from host_support import make
 from leading import subjects_of
 
 from chaos.core.clock import Deadline
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.runinfo import NodeInfo
 from cluster.cluster import Cluster, Node
 from cluster.host import NodeSpec, hosts_up
 from cluster.nodes import process

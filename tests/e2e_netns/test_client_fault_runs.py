@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from judged_run import judged_run
 
-from chaos.core.history import read_stream, workers_of
 from chaos.models.log.model import LOG
+from chaos.storage.history import read_stream, workers_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.longer]
 

@@ -6,8 +6,8 @@ import pytest
 from example_packages import chaos, install
 from run_support import check_verdict
 
-from chaos.core.manifest import read_checked
 from chaos.core.verdict import Results
+from chaos.storage.manifest import read_checked
 
 pytestmark = pytest.mark.e2e
 

@@ -9,14 +9,14 @@ import socket
 import pytest
 from minimq_nodes import BROKERS, CONTROLLERS, NODES, QUEUES, TOPIC, Client, Nodes, until
 
+from chaos.basics.rand import run_hash
 from chaos.core.client import invoke_in_time
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.op import Invocation, Type
-from chaos.core.rand import run_hash
-from chaos.core.runinfo import NodeInfo
 from chaos.models.log import payload
 from chaos.models.log.operations import ReadFrom
 from chaos.models.log.words import F, Record, Value
+from chaos.storage.runinfo import NodeInfo
 from cluster.system import ClusterView
 from cluster.systems.minimq.clients import client as minimq_client
 from cluster.systems.minimq.clients.rpc import Link

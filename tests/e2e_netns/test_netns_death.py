@@ -26,7 +26,7 @@ pytestmark = pytest.mark.e2e
 HARNESS = """
 import os, sys, time
 from pathlib import Path
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.runinfo import NodeInfo
 from cluster.network import packet_filter
 from cluster.nodes import process
 from cluster.cluster import Node

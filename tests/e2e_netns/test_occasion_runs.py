@@ -6,8 +6,8 @@ import pytest
 from judged_run import judged_run
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.event_files import read_events
 from chaos.core.events import Fault, Note, Observation
+from chaos.storage.event_files import read_events
 
 pytestmark = [pytest.mark.e2e, pytest.mark.longer]
 

@@ -13,7 +13,7 @@ import pytest
 from repository import ROOT
 
 from chaos.core.clock import Deadline
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.runinfo import NodeInfo
 from cluster.cluster import Node
 from cluster.host import hosts_up
 from cluster.hosts.netns import NetnsBackend

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import pytest
 from run_support import check_run
 
-from chaos.core.event_files import read_events
 from chaos.core.events import Event, Note, Observation
+from chaos.storage.event_files import read_events
 from cluster.systems.rocketmq.config import GROUP
 
 pytestmark = [pytest.mark.e2e, pytest.mark.longer]

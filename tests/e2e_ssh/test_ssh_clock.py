@@ -5,7 +5,7 @@ import time
 import pytest
 
 from chaos.core.clock import Deadline
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.runinfo import NodeInfo
 from cluster.cluster import Cluster, Node
 from cluster.nodes import process
 from cluster.system import Launch

@@ -16,7 +16,7 @@ from repository import ROOT
 from ssh_support import PORT, USER
 
 from chaos.core.errors import CapabilityError, DeadlineError, DeployError
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.runinfo import NodeInfo
 from cluster.cluster import Node
 from cluster.host import Capability, NodeSpec
 from cluster.hosts.ssh.login import Secret
@@ -41,7 +41,7 @@ import sys, time
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from test_ssh_faults import LAUNCH
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.runinfo import NodeInfo
 from cluster.network import packet_filter
 from cluster.nodes import process
 from cluster.cluster import Node

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from chaos.core.clock import Deadline
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.runinfo import NodeInfo
 from cluster.cluster import Cluster, Node
 from cluster.nodes import process
 from cluster.system import Launch

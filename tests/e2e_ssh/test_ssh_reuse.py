@@ -12,8 +12,8 @@ from test_ssh_run import MINIMQ, chaos, events_of, short
 
 from chaos.core.clock import NS_PER_S, Deadline, now_ns
 from chaos.core.errors import DeployError
-from chaos.core.runinfo import NodeInfo
 from chaos.models.log.words import F
+from chaos.storage.runinfo import NodeInfo
 from cluster import existing_cluster
 from cluster.cluster import Node
 from cluster.nodes import process

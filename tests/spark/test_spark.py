@@ -17,9 +17,9 @@ from group_model import model as group_model
 from log_model import MUTATIONS, model
 from repository import HISTORIES
 
-import chaos.core.event_files
-import chaos.core.history
-import chaos.core.streams
+import chaos.storage.event_files
+import chaos.storage.history
+import chaos.storage.streams
 import checkers.engine.judge
 import checkers.history.events
 import checkers.history.rows
@@ -29,11 +29,11 @@ from chaos import plugins
 from chaos.cli.check import check_command
 from chaos.core.clock import Deadline
 from chaos.core.errors import ChaosError, HistoryError
-from chaos.core.recorder import OP_SIZE
-from chaos.core.runinfo import read_run
 from chaos.generate.generator import HistorySpec
 from chaos.generate.objects.generator import ObjectGenerator
 from chaos.run import judging
+from chaos.storage.recorder import OP_SIZE
+from chaos.storage.runinfo import read_run
 from chaos.testing.history_files import differences, load_history, write_run_folder
 from checkers.engine import local_engine
 from checkers.engine.installed_checks import FIGURES, OF_LOGS, checks, instance
@@ -130,9 +130,9 @@ def test_the_driver_touches_no_rows(tmp_path, monkeypatch):
         raise AssertionError("rows were touched in the driver")
 
     for module, names in (
-        (chaos.core.streams, ("read_records",)),
-        (chaos.core.history, ("read_stream", "materialise_stream", "materialise_events", "all_events")),
-        (chaos.core.event_files, ("read_events",)),
+        (chaos.storage.streams, ("read_records",)),
+        (chaos.storage.history, ("read_stream", "materialise_stream", "materialise_events", "all_events")),
+        (chaos.storage.event_files, ("read_events",)),
         (
             checkers.history.shards,
             (

@@ -11,9 +11,9 @@ import checkers.history.shards
 import checkers.history.table
 from chaos.cli.check import check_command
 from chaos.core.errors import HistoryError
-from chaos.core.storage_path import place
 from chaos.generate.folder import write
 from chaos.generate.plan import plan_of
+from chaos.storage.storage_path import place
 from checkers.engine import local_engine
 from spark_checkers import engine
 

@@ -17,13 +17,13 @@ from repository import ROOT
 
 from chaos.core.events import RUN_EVENTS, Claim, EventLog, Evidence, Fault, Observation, Phase
 from chaos.core.fault_nature import Identity
-from chaos.core.manifest import write_manifest
 from chaos.core.model import word_table
 from chaos.core.op import Completion, Invocation, Type
-from chaos.core.recorder import Recorder
-from chaos.core.runinfo import Promises, Subject, write_run
 from chaos.models.registry import model_named
 from chaos.plugins import load
+from chaos.storage.manifest import write_manifest
+from chaos.storage.recorder import Recorder
+from chaos.storage.runinfo import Promises, Subject, write_run
 from chaos.testing.history_files import run_info
 from chaos.testing.history_literal import RunLiteral
 from chaos.testing.literal_operations import NODES

@@ -19,10 +19,10 @@ from undecided_model import MUTATIONS as UNDECIDED
 from undecided_model import model as undecided_model
 
 from chaos.core.errors import ChaosError
-from chaos.core.manifest import write_manifest
-from chaos.core.recorder import OP_SIZE
-from chaos.core.runinfo import read_run, write_run
 from chaos.core.verdict import UNKNOWN
+from chaos.storage.manifest import write_manifest
+from chaos.storage.recorder import OP_SIZE
+from chaos.storage.runinfo import read_run, write_run
 from chaos.testing.history_files import load_history, write_run_folder
 from checkers.anomalies.catalogue import kind_of
 from checkers.engine import local_engine

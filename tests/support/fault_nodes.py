@@ -10,9 +10,9 @@ from host_support import make
 from leading import leads, subjects_of
 
 from chaos.core.clock import Deadline, now_ns
-from chaos.core.event_files import read_events
 from chaos.core.events import EventLog, Fault
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.event_files import read_events
+from chaos.storage.runinfo import NodeInfo
 from cluster.cluster import Cluster, Node
 from cluster.host import NodeSpec, hosts_up
 from cluster.nodes import process

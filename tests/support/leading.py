@@ -1,7 +1,7 @@
 """Subjects, leaders and observations of them in few words: one replica group called brokers, and the controllers."""
 
 from chaos.core.events import Claim, Observation
-from chaos.core.runinfo import Subject
+from chaos.storage.runinfo import Subject
 from cluster.leaders import Lead
 
 GROUP, CONTROLLERS = "brokers", "controller"

@@ -4,14 +4,14 @@ import msgspec
 
 from chaos import plugins
 from chaos.core.clock import NS_PER_S
-from chaos.core.manifest import write_manifest
 from chaos.core.model import word_table
 from chaos.core.op import Completion, Invocation, Type
-from chaos.core.recorder import Recorder
-from chaos.core.runinfo import read_run, write_run
 from chaos.models.registry import model_named
 from chaos.models.transactions import words
 from chaos.models.transactions.words import Do, F, Reads
+from chaos.storage.manifest import write_manifest
+from chaos.storage.recorder import Recorder
+from chaos.storage.runinfo import read_run, write_run
 from chaos.testing.history_files import run_info, write_run_folder
 from chaos.testing.history_literal import Expected, FaultLiteral, HistoryLiteral, RunLiteral
 from chaos.testing.literal_operations import ns_of

@@ -5,7 +5,7 @@ import contextlib
 
 from minimq_view import view_of
 
-from chaos.core.rand import run_hash
+from chaos.basics.rand import run_hash
 from chaos.models.log import payload
 from cluster.systems.minimq.protocol.broker_messages import (
     Commit,

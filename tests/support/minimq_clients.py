@@ -6,7 +6,7 @@ from leading import leads, subjects_of
 from minimq_oracle import DEADLINE_MS, Told
 from minimq_sim import BROKERS, CONTROLLERS, NODES, Simulation
 
-from chaos.core.rand import run_hash
+from chaos.basics.rand import run_hash
 from chaos.models.log import payload
 from chaos.models.log.words import Value
 from cluster.systems.minimq.config import ROLES, topology

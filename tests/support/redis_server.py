@@ -2,7 +2,7 @@
 
 from loopback_server import LoopbackServer
 
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.runinfo import NodeInfo
 from cluster.systems._shared.pool import Pool
 from cluster.systems.redis.resp import Resp
 from cluster.systems.redis.servers import Server

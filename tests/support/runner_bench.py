@@ -8,9 +8,9 @@ from leading import leads, subjects_of
 
 from chaos.core.clock import Deadline, now_ns
 from chaos.core.errors import DeployError
-from chaos.core.event_files import read_events
 from chaos.core.events import EventLog, Evidence, Fault, Note
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.event_files import read_events
+from chaos.storage.runinfo import NodeInfo
 from cluster.cluster import Cluster, Node
 from cluster.host import Capability, NodeSpec
 from cluster.system import Launch

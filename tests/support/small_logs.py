@@ -8,9 +8,9 @@ import random
 
 import numpy as np
 
-from chaos.core.history import NEVER_NS
 from chaos.core.op import Type
 from chaos.models.log.words import F
+from chaos.storage.history import NEVER_NS
 from checkers.history.check_input import QueueShard
 
 TYPES = {"ok": Type.OK, "info": Type.INFO, "fail": Type.FAIL}

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from ssh_support import MINIMQ, Lab, laboratory
 
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.runinfo import NodeInfo
 from cluster.system import ClusterView, System
 from cluster.systems.minimq.config import NODE_MODULE
 from cluster.systems.minimq.system import MiniMQ

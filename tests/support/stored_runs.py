@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import synthetic
 
-from chaos.core.runinfo import read_run, write_run
 from chaos.core.verdict import Rto
+from chaos.storage.runinfo import read_run, write_run
 from reports.across.figures import Figures, figures_of
 from reports.across.stores import Stored
 

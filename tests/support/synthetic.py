@@ -27,9 +27,9 @@ from synthetic_run import (
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import Note
-from chaos.core.manifest import write_manifest
-from chaos.core.runinfo import write_run
 from chaos.core.series import Points, Series
+from chaos.storage.manifest import write_manifest
+from chaos.storage.runinfo import write_run
 
 __all__ = [
     "END_S",

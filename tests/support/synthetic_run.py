@@ -10,10 +10,10 @@ from chaos.core.clock import NS_PER_S
 from chaos.core.events import Claim, Event, Evidence, Fault, Observation, Phase
 from chaos.core.model import word_table
 from chaos.core.op import Type
-from chaos.core.runinfo import SCHEMA_VERSION, NodeInfo, Promises, RunInfo, Subject
 from chaos.core.series import REFUSED, REFUSED_WORD, Points, Series
 from chaos.models.log.model import LOG
 from chaos.models.log.words import F
+from chaos.storage.runinfo import SCHEMA_VERSION, NodeInfo, Promises, RunInfo, Subject
 from checkers.recovery.histogram import BUCKETS, bucket_of, edges_ms, to_sparse
 
 ORIGIN: Final = 5_000 * NS_PER_S

@@ -1,6 +1,6 @@
 """A view of a system's topology with addresses, for the tests beside it."""
 
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.runinfo import NodeInfo
 from cluster.system import ClusterView
 
 

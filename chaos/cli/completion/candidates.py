@@ -5,7 +5,6 @@ looked up offers nothing.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -105,17 +104,10 @@ def _settings(ctx: click.Context, incomplete: str) -> Items:
 def _workloads(ctx: click.Context, incomplete: str) -> Items:
     """The workloads that the system's clients can do."""
     from chaos.cli.inspect import rows_of
-    from chaos.core.errors import UsageError
-    from chaos.options.planning import mix_of
-    from chaos.options.resolve import experiment_of
+    from chaos.options.offers import workloads_as_it_is
 
-    system, name = _system(ctx)[0], _system_name(ctx)
-    suited = []
-    for row in rows_of("workloads"):
-        with suppress(UsageError):
-            mix_of(experiment_of({"system": name, "workload": row["name"]}), system)
-            suited.append((row["name"], row["help"]))
-    return _items(suited, incomplete)
+    suited = workloads_as_it_is(_system_name(ctx), _system(ctx)[0])
+    return _items(((row["name"], row["help"]) for row in rows_of("workloads") if row["name"] in suited), incomplete)
 
 
 def _topology(ctx: click.Context) -> Any:
@@ -255,20 +247,20 @@ def _of_run(ctx: click.Context) -> Path:
 
 
 def _nodes_of_run(ctx: click.Context, incomplete: str) -> Items:
-    from chaos.core.runinfo import read_run
+    from chaos.storage.runinfo import read_run
 
     return _items(((node.name, node.role) for node in read_run(_of_run(ctx)).nodes), incomplete)
 
 
 def _words_of_run(ctx: click.Context, incomplete: str) -> Items:
-    from chaos.core.runinfo import read_run
+    from chaos.storage.runinfo import read_run
 
     return _items(((word, "") for word in read_run(_of_run(ctx)).words), incomplete)
 
 
 def _anomalies_of_run(ctx: click.Context, incomplete: str) -> Items:
-    from chaos.core.manifest import read_checked
     from chaos.core.verdict import Results
+    from chaos.storage.manifest import read_checked
 
     results = read_checked(_of_run(ctx) / "results.json", Results)
     found = results.anomalies if results is not None else {}

@@ -21,7 +21,7 @@ def line(what: str, done: int, of: int, elapsed_s: float) -> str:
 
 
 class Bar:
-    """A listener for ``chaos.core.progress``, and the thread that shows what it heard while the block lasts."""
+    """A listener for ``chaos.basics.progress``, and the thread that shows what it heard while the block lasts."""
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream

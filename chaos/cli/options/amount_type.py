@@ -1,10 +1,10 @@
-"""Numbers on the command line: ``chaos.core.amounts`` as a type of click's."""
+"""Numbers on the command line: ``chaos.basics.amounts`` as a type of click's."""
 
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from chaos.core.amounts import Amount
+from chaos.basics.amounts import Amount
 
 if TYPE_CHECKING:
     _Type = click.ParamType[float | int]

@@ -5,9 +5,9 @@ from typing import Any, Final, NamedTuple
 
 import click
 
+from chaos.basics.amounts import ASKED, duration
 from chaos.cli.options.amount_type import AmountType
 from chaos.cli.options.sections import SectionOption
-from chaos.core.amounts import ASKED, duration
 from chaos.options.experiment import DEFAULTS
 from chaos.options.option_names import long_option
 

@@ -11,14 +11,14 @@ from typing import ClassVar, Final
 import pyarrow as pa
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.history import StreamFacts, table_schemas, write_facts
 from chaos.core.model import Model
-from chaos.core.runinfo import Promises
-from chaos.core.tables import TableFile
 from chaos.generate.generator import HistorySpec
 from chaos.generate.objects.plan import Plan, Shape, pieces, plan_of
 from chaos.generate.objects.rows import NO_REASON, Rows, Slot
 from chaos.generate.run_folder import folder_in_progress, write_events, write_run_of, write_workers
+from chaos.storage.history import StreamFacts, table_schemas, write_facts
+from chaos.storage.runinfo import Promises
+from chaos.storage.tables import TableFile
 
 PIECE: Final = 1 << 19
 """So many operations of an object are held at a time."""

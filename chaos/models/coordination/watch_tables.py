@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from chaos.basics.variable_lengths import offsets
 from chaos.core.model import ModelTables
-from chaos.core.variable_lengths import offsets
 from chaos.models.objects.answers import TOLD
 
 if TYPE_CHECKING:

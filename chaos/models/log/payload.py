@@ -25,7 +25,7 @@ def encode(value: Value, key: int, run: int, size_bytes: int = 0) -> bytes:
     Args:
         value: writer below 2^32, sequence below 2^64.
         key: the queue.
-        run: ``chaos.core.rand.run_hash`` of the run's id.
+        run: ``chaos.basics.rand.run_hash`` of the run's id.
         size_bytes: length of the body; anything below ``MIN_BYTES`` means ``MIN_BYTES``.
 
     Raises:

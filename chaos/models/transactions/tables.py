@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from chaos.basics.variable_lengths import offsets, spread
 from chaos.core.model import ModelTables
-from chaos.core.variable_lengths import offsets, spread
 from chaos.models.transactions.words import FIELDS, UNTOLD
 
 if TYPE_CHECKING:

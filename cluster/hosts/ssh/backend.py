@@ -23,10 +23,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeVar
 
+from chaos.basics.name_lists import join_names
 from chaos.core.clock import now_ns
 from chaos.core.errors import ChaosError, DeployError, UsageError
 from chaos.core.events import CLOCK_SKEW, Note
-from chaos.core.name_lists import join_names
 from cluster.cleanup import run_records
 from cluster.host import Capability, Host, NodeSpec
 from cluster.hosts.addressing import CLIENT, names_of

@@ -10,9 +10,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Final, Generic, Protocol, TypeVar
 
+from chaos.basics.rand import run_hash, stream
 from chaos.core.client import Definite, Received
 from chaos.core.op import Invocation
-from chaos.core.rand import run_hash, stream
 from chaos.models.log.operations import ReadCopy
 from chaos.models.log.words import F
 from cluster.system import ClusterView

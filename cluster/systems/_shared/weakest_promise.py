@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from chaos.core.runinfo import Promises
+from chaos.storage.runinfo import Promises
 
 
 def weakest_promises(all_of: Iterable[Promises]) -> Promises:

@@ -6,7 +6,7 @@ DLedger is a library. ``DLedgerNode.java`` makes a node of it; each host compile
 from pathlib import Path
 from typing import Final
 
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.runinfo import NodeInfo
 from cluster.nodes.process import STDOUT
 from cluster.system import ClusterView, Launch
 from cluster.systems.dledger import settings as settings_of

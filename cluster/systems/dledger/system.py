@@ -5,8 +5,8 @@ from types import MappingProxyType
 
 from chaos.core.client import Client
 from chaos.core.op import Word
-from chaos.core.runinfo import NodeInfo, Promises, Subject
 from chaos.models.log.words import MODEL, F
+from chaos.storage.runinfo import NodeInfo, Promises, Subject
 from cluster.host import NodeSpec
 from cluster.system import ClusterView, Launch, Probe, RoleKind
 from cluster.systems._shared import routing
@@ -28,6 +28,7 @@ class DLedger(OfJars):
     name = "dledger"
     help = "DLedger (0.1 to 0.4): three or five nodes that keep one replicated log"
     refusals = (NOT_LEADER,)
+    other_versions = "0.1 and later, by Maven; needs Java 17"
     build_holds = programs.HOLDS
     jars = Jars(programs.VERSION, programs.distribution, programs.version_in)
     roles: Mapping[str, RoleKind] = MappingProxyType({ROLE: "replica"})

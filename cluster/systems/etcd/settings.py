@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Final
 
 from chaos.core.errors import UsageError
-from chaos.core.runinfo import Promises
+from chaos.storage.runinfo import Promises
 from cluster.systems._shared import routing
 from cluster.versions import Release
 

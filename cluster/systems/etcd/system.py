@@ -8,12 +8,12 @@ from typing import Final
 from chaos.core.client import Client
 from chaos.core.errors import UsageError
 from chaos.core.op import Word
-from chaos.core.runinfo import NodeInfo, Promises, Subject
 from chaos.models.coordination import kv, lease, lock, semaphore, unique_ids, watch
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.transactions import bank
 from chaos.models.transactions import words as transactions
+from chaos.storage.runinfo import NodeInfo, Promises, Subject
 from cluster.admin import CHANGE_VERSION
 from cluster.host import Host, NodeSpec
 from cluster.needs import Need
@@ -60,6 +60,7 @@ class Etcd:
 
     name = "etcd"
     help = "etcd (3.4 or later): one Raft group of three or five members, and a learner if asked for"
+    other_versions = "3.5.0 and later, built of Go modules in one to two minutes; needs Go 1.21 or later"
     build_holds = programs.HOLDS
     roles: Mapping[str, RoleKind] = MappingProxyType({MEMBER: "replica", LEARNER: "replica"})
     workload = "register"

@@ -5,7 +5,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Final
 
-from chaos.core.runinfo import NodeInfo, Subject
+from chaos.storage.runinfo import NodeInfo, Subject
 from cluster.host import NodeSpec
 from cluster.nodes.process import STDOUT
 from cluster.system import ClusterView, Launch

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final
 
 from chaos.core.client import Definite, Indefinite
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.runinfo import NodeInfo
 from cluster.system import ClusterView
 from cluster.systems._shared.link import Link, Malformed
 from cluster.systems._shared.routing import Route, route_over

@@ -5,8 +5,8 @@ from types import MappingProxyType
 
 from chaos.core.client import Client
 from chaos.core.op import Word
-from chaos.core.runinfo import NodeInfo, Promises, Subject
 from chaos.models.log.words import MODEL, F
+from chaos.storage.runinfo import NodeInfo, Promises, Subject
 from cluster.host import NodeSpec
 from cluster.system import ClusterView, Launch, Probe, RoleKind
 from cluster.systems._shared import routing
@@ -29,6 +29,7 @@ class Kafka(OfJars):
     name = "kafka"
     help = "Kafka without ZooKeeper (KRaft): three brokers, with controllers of their own or combined"
     refusals = ("NOT_LEADER_OR_FOLLOWER", "NOT_ENOUGH_REPLICAS")
+    other_versions = "3.3.0 and later, by Maven; needs Java"
     build_holds = programs.HOLDS
     jars = Jars(programs.VERSION, programs.distribution, programs.version_in)
     roles: Mapping[str, RoleKind] = MappingProxyType({BROKER: "replica", CONTROLLER: "controller"})

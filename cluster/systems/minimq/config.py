@@ -9,9 +9,9 @@ from typing import Final, Literal
 
 import msgspec
 
+from chaos.basics.rand import run_hash
 from chaos.core.errors import UsageError
-from chaos.core.rand import run_hash
-from chaos.core.runinfo import NodeInfo, Subject
+from chaos.storage.runinfo import NodeInfo, Subject
 from cluster.host import NodeSpec
 from cluster.nodes.process import STDOUT
 from cluster.system import ClusterView, Launch, RoleKind

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from chaos.core.runinfo import Promises
+from chaos.storage.runinfo import Promises
 from cluster.systems.minimq import config
 from cluster.systems.minimq import settings as keys
 

@@ -8,9 +8,9 @@ from typing import Final
 
 import msgspec
 
+from chaos.basics.name_lists import join_names
 from chaos.core.errors import DeployError
-from chaos.core.name_lists import join_names
-from chaos.core.runinfo import Promises
+from chaos.storage.runinfo import Promises
 from cluster.systems._shared.weakest_promise import weakest_promises
 from cluster.systems.minimq import promises
 from cluster.systems.minimq import settings as keys

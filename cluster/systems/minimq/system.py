@@ -5,8 +5,8 @@ from pathlib import Path
 
 from chaos.core.client import Client
 from chaos.core.op import Word
-from chaos.core.runinfo import NodeInfo, Promises, Subject
 from chaos.models.log.words import MODEL, F
+from chaos.storage.runinfo import NodeInfo, Promises, Subject
 from cluster.bug import Bug
 from cluster.host import Host, NodeSpec
 from cluster.simulation.core import Birth, Links, SimulatedNode, Surroundings, Watch

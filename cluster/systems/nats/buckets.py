@@ -7,9 +7,9 @@ to buckets in turn.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from chaos.core.amounts import DAY_S, Amount
+from chaos.basics.amounts import DAY_S, Amount
 from chaos.core.clock import NS_PER_S
-from chaos.core.runinfo import Subject
+from chaos.storage.runinfo import Subject
 
 SERVERS: Final = ("n1", "n2", "n3")
 MAX_AGE: Final = "cluster.maxAge"

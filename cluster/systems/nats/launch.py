@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.runinfo import NodeInfo
 from cluster.nodes.process import STDOUT
 from cluster.system import ClusterView, Launch
 from cluster.systems.nats.buckets import duration_ns

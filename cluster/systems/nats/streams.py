@@ -6,7 +6,7 @@ Streams are key-value buckets, or there is one for each queue: a log or a work q
 from collections.abc import Mapping
 from typing import Any, Final
 
-from chaos.core.runinfo import Subject
+from chaos.storage.runinfo import Subject
 from cluster.systems.nats import buckets
 
 KIND: Final = "cluster.streams"

@@ -7,17 +7,17 @@ from typing import Final
 
 from chaos.core.client import Client
 from chaos.core.op import Word
-from chaos.core.runinfo import NodeInfo, Promises, Subject
 from chaos.models.coordination import kv, lease, lock, semaphore, unique_ids, watch
 from chaos.models.log.words import MODEL, F
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.queues import total_queue
+from chaos.storage.runinfo import NodeInfo, Promises, Subject
 from cluster.host import NodeSpec
 from cluster.needs import Need
 from cluster.system import ClusterView, Launch, Probe, RoleKind
 from cluster.systems._shared import debian, gomodules, routing
-from cluster.systems.nats import buckets, programs, spaces, streams
+from cluster.systems.nats import buckets, log_lines, programs, spaces, streams
 from cluster.systems.nats import launch as launch_of
 from cluster.systems.nats import settings as settings_of
 from cluster.systems.nats.launch import ROLE
@@ -60,6 +60,7 @@ class Nats:
 
     name = "nats"
     help = "NATS with JetStream (2.9 or later): three servers whose streams are Raft groups"
+    other_versions = "2.9 and later, built of Go modules in about a minute; needs Go 1.21 or later"
     build_holds = programs.HOLDS
     refusals = (NOBODY,)
     roles: Mapping[str, RoleKind] = MappingProxyType({ROLE: "replica"})
@@ -81,6 +82,10 @@ class Nats:
     def built(self, folder: Path) -> "Nats":
         """The build in a folder, which says its version itself. Raises UsageError."""
         return Nats(programs.version_in(folder), folder)
+
+    def dated(self, line: str) -> str:
+        """A line of a log with its date first."""
+        return log_lines.dated(line)
 
     def resolve(self, settings: Mapping[str, str]) -> dict[str, str]:
         """All settings, checked, with the defaults filled in. Raises UsageError."""

@@ -16,7 +16,7 @@ from chaos.core.client import Definite, Indefinite
 from chaos.core.clock import NS_PER_S, Deadline, now_ns, ns_from_now
 from chaos.core.errors import DeployError
 from chaos.core.events import Claim, Note, Observation
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.runinfo import NodeInfo
 from cluster.system import ClusterView, Confirmed, Probe
 from cluster.systems.pulsar import launch
 from cluster.systems.pulsar import settings as settings_of

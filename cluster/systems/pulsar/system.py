@@ -5,9 +5,9 @@ from types import MappingProxyType
 
 from chaos.core.client import Client
 from chaos.core.op import Word
-from chaos.core.runinfo import NodeInfo, Promises, Subject
 from chaos.models.log.words import MODEL, F
 from chaos.models.queues import total_queue
+from chaos.storage.runinfo import NodeInfo, Promises, Subject
 from cluster.host import NodeSpec
 from cluster.system import ClusterView, Launch, Probe, RoleKind
 from cluster.systems._shared import routing
@@ -31,6 +31,7 @@ class Pulsar(OfJars):
     name = "pulsar"
     help = "Pulsar with BookKeeper: three brokers, three bookies or more, three metadata servers"
     refusals = (f"no producer: {NOT_SERVED}", NOT_SERVED)
+    other_versions = "3.0.0 and later, by Maven; needs Java 17"
     build_holds = programs.HOLDS
     jars = Jars(programs.VERSION, programs.distribution, programs.version_in)
     roles: Mapping[str, RoleKind] = MappingProxyType({BROKER: "replica", BOOKIE: "replica", METADATA: "controller"})

@@ -7,7 +7,7 @@ is the process itself. A small observer runs inside the node and tells what the 
 from pathlib import Path
 from typing import Final
 
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.runinfo import NodeInfo
 from cluster.nodes.process import STDOUT
 from cluster.system import ClusterView, Launch
 from cluster.systems.rabbitmq import settings as settings_of

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from chaos.core.runinfo import Subject
+from chaos.storage.runinfo import Subject
 
 CLASSIC: Final = "classic"
 MIRRORED: Final = "mirrored"

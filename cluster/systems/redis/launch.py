@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.runinfo import NodeInfo
 from cluster.nodes.process import STDOUT
 from cluster.system import ClusterView, Launch
 from cluster.systems.redis import slots

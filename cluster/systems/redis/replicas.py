@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from chaos.core.client import Definite, Indefinite
 from chaos.core.clock import now_ns, ns_from_now
 from chaos.core.replica_data import ReplicaData
-from chaos.core.runinfo import Subject
+from chaos.storage.runinfo import Subject
 from cluster.system import ClusterView
 from cluster.systems.redis import slots
 from cluster.systems.redis.probe import subjects

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple, TypeVar
 
 from chaos.core.client import Definite, Indefinite
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.runinfo import NodeInfo
 from cluster.system import ClusterView
 from cluster.systems._shared.pool import Pool
 from cluster.systems._shared.routing import Route, route_over

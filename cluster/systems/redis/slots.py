@@ -6,7 +6,7 @@ from binascii import crc_hqx
 from collections.abc import Sequence
 from typing import Final
 
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.runinfo import NodeInfo
 
 SLOTS: Final = 16384
 SHARDS: Final = 3

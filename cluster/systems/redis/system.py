@@ -7,21 +7,21 @@ from typing import Final
 
 from chaos.core.client import Client
 from chaos.core.op import Word
-from chaos.core.runinfo import NodeInfo, Promises, Subject
 from chaos.models.coordination import kv, lease, lock, semaphore, unique_ids
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.queues import total_queue
 from chaos.models.transactions import bank
 from chaos.models.transactions import words as transactions
+from chaos.storage.runinfo import NodeInfo, Promises, Subject
 from cluster.host import NodeSpec
 from cluster.needs import Need
 from cluster.system import ClusterView, Launch, Probe, ReplicaReader, RoleKind
 from cluster.systems._shared import debian, routing
 from cluster.systems.redis import launch as launch_of
+from cluster.systems.redis import log_lines, spaces
 from cluster.systems.redis import probe as probe_of
 from cluster.systems.redis import settings as settings_of
-from cluster.systems.redis import spaces
 from cluster.systems.redis.launch import SERVER, WATCHER
 from cluster.systems.redis.trials import TRIALS
 from cluster.trial import Trial
@@ -77,6 +77,10 @@ class Redis:
     trials: Sequence[Trial] = TRIALS
     start_order = ((SERVER,), (WATCHER,))
     settings_help: Mapping[str, str] = settings_of.HELP
+
+    def dated(self, line: str) -> str:
+        """A line of a log with its date first."""
+        return log_lines.dated(line)
 
     def resolve(self, settings: Mapping[str, str]) -> dict[str, str]:
         """All settings, checked, with the defaults filled in. Raises UsageError."""

@@ -6,7 +6,7 @@ The keys are those that a user may not set (``settings``); what a user sets come
 from collections.abc import Sequence
 from typing import Final
 
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.runinfo import NodeInfo
 from cluster.system import ClusterView
 from cluster.systems.rocketmq import topology
 

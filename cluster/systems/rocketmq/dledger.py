@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from chaos.core.client import Definite
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.runinfo import NodeInfo
 from cluster.system import ClusterView
 from cluster.systems.rocketmq import config, topology
 from cluster.systems.rocketmq.connection import Link

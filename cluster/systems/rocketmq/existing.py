@@ -10,9 +10,9 @@ from typing import Final
 
 import msgspec
 
+from chaos.basics.name_lists import join_names
 from chaos.core.errors import DeployError
-from chaos.core.name_lists import join_names
-from chaos.core.runinfo import NodeInfo, Promises
+from chaos.storage.runinfo import NodeInfo, Promises
 from cluster.system import ClusterView
 from cluster.systems._shared.weakest_promise import weakest_promises
 from cluster.systems.rocketmq import config, defaults, promises, settings_proof, topology

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.runinfo import NodeInfo
 from cluster.systems.rocketmq import config
 from cluster.systems.rocketmq.outcomes import require_success
 from cluster.systems.rocketmq.protocol import Answer, ProtocolError

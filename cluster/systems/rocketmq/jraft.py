@@ -8,7 +8,7 @@ SOFABolt's (version 1), bodies are Protocol Buffers; both pure. Does not use any
 import struct
 from typing import Final, NamedTuple
 
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.runinfo import NodeInfo
 from cluster.system import ClusterView
 from cluster.systems._shared import link
 from cluster.systems.rocketmq import config, topology

@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import Final
 
 from chaos.core.errors import UsageError
-from chaos.core.runinfo import NodeInfo, Subject
+from chaos.storage.runinfo import NodeInfo, Subject
 from cluster.host import NodeSpec
 from cluster.system import ClusterView, Launch, RoleKind
 from cluster.systems.rocketmq import config

@@ -15,7 +15,7 @@ from chaos.core.client import Definite, Indefinite
 from chaos.core.clock import NS_PER_S, Deadline, now_ns, ns_from_now
 from chaos.core.errors import DeployError
 from chaos.core.events import Claim, Note, Observation
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.runinfo import NodeInfo
 from cluster.leaders import leads_of, not_ready
 from cluster.system import ClusterView, Confirmed, Removal
 from cluster.systems.rocketmq import config, dledger, existing, jraft, launch, settings_proof, topology

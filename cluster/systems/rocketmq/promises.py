@@ -8,8 +8,8 @@ from typing import Final
 
 import msgspec
 
-from chaos.core.runinfo import Promises
 from chaos.models.log.words import F
+from chaos.storage.runinfo import Promises
 from cluster.systems.rocketmq import defaults, topology
 
 PROGRESS_MARGIN_S: Final = 3.0

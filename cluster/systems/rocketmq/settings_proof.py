@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from chaos.core.errors import DeployError
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.runinfo import NodeInfo
 from cluster.system import ClusterView
 from cluster.systems.rocketmq import config, promises, topology
 from cluster.systems.rocketmq import settings as keys

@@ -5,8 +5,8 @@ from types import MappingProxyType
 
 from chaos.core.client import Client
 from chaos.core.op import Word
-from chaos.core.runinfo import NodeInfo, Promises, Subject
 from chaos.models.log.words import MODEL, POPS, F
+from chaos.storage.runinfo import NodeInfo, Promises, Subject
 from cluster.bug import Bug
 from cluster.host import NodeSpec
 from cluster.system import ClusterView, Launch, Probe, RoleKind
@@ -34,6 +34,7 @@ class RocketMQ(OfJars):
         "SYSTEM_ERROR: in-sync replicas not enough",
         "SERVICE_NOT_AVAILABLE",
     )
+    other_versions = "5.0.0 and later, by Maven; needs Java"
     build_holds = artefacts_of.HOLDS
     jars = Jars(VERSION, artefacts_of.distribution, artefacts_of.version_in)
     roles: Mapping[str, RoleKind] = nodes.ROLES

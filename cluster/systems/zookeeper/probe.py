@@ -12,7 +12,7 @@ from chaos.core.client import Definite, Indefinite
 from chaos.core.clock import NS_PER_S, now_ns, ns_from_now
 from chaos.core.errors import DeployError
 from chaos.core.events import Claim, Note, Observation
-from chaos.core.runinfo import NodeInfo, Promises
+from chaos.storage.runinfo import NodeInfo, Promises
 from cluster.system import ClusterView, Confirmed, Probe, Removal
 from cluster.systems._shared.link import Malformed
 from cluster.systems._shared.weakest_promise import weakest_promises

@@ -6,13 +6,13 @@ from typing import Final
 
 from chaos.core.client import Client
 from chaos.core.op import Word
-from chaos.core.runinfo import NodeInfo, Promises, Subject
 from chaos.models.coordination import lease, lock, semaphore, unique_ids, watch
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.queues import total_queue
 from chaos.models.transactions import bank
 from chaos.models.transactions import words as transactions
+from chaos.storage.runinfo import NodeInfo, Promises, Subject
 from cluster.host import NodeSpec
 from cluster.nodes.process import STDOUT
 from cluster.system import ClusterView, Launch, Probe, ReplicaReader, RoleKind
@@ -82,6 +82,7 @@ class ZooKeeper(OfJars):
     name = "zookeeper"
     help = "ZooKeeper (3.9 or another version): three or five voters, and observers if asked for"
     refusals = (NO_SESSION,)
+    other_versions = "3.5.5 and later, by Maven; needs Java"
     build_holds = programs.HOLDS
     jars = Jars(programs.VERSION, programs.distribution, programs.version_in)
     roles: Mapping[str, RoleKind] = MappingProxyType({VOTER: "replica", OBSERVER: "replica"})

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from chaos.workload.base import Generator, LoadSpec
 from chaos.workload.final import FinalPhase, FinalSpec
-from chaos.workload.final_reads_of_objects import LastReads
-from chaos.workload.object_clients import ObjectLoad
+from chaos.workload.objects.final_reads_of_objects import LastReads
+from chaos.workload.objects.object_clients import ObjectLoad
 from chaos_ids.model import F
 
 

@@ -8,9 +8,9 @@ from chaos.core.client import Client, Definite, Indefinite, Received
 from chaos.core.clock import now_ns
 from chaos.core.events import Observation
 from chaos.core.op import Invocation
-from chaos.core.runinfo import NodeInfo
 from chaos.models.objects.answers import Found
 from chaos.models.objects.register import F
+from chaos.storage.runinfo import NodeInfo
 from cluster.leaders import not_ready
 from cluster.system import ClusterView, Probe
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from chaos.core.client import Client
 from chaos.core.errors import UsageError
 from chaos.core.op import Word
-from chaos.core.runinfo import NodeInfo, Promises
 from chaos.models.objects import register
+from chaos.storage.runinfo import NodeInfo, Promises
 from chaos_tinykv.client import PORT, TinyClient, TinyProbe
 from cluster.host import NodeSpec
 from cluster.nodes.process import STDOUT

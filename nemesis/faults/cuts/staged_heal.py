@@ -11,9 +11,9 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 import msgspec
 from msgspec import Meta
 
+from chaos.basics.rand import stream
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.events import Evidence
-from chaos.core.rand import stream
 from nemesis.faults.cuts import beacons
 from nemesis.faults.cuts.beacons import Heard
 from nemesis.faults.cuts.changing_cut import BEACONS, ChangingCut

@@ -25,6 +25,7 @@ from chaos.plugins import load
         ("dispatch", "dispatch.md"),
         ("simulated_bugs", "simulated-bugs.md"),
         ("hunts", "hunt.md"),
+        ("systems", "systems.md"),
     ],
 )
 def test_page_is_what_the_stored_runs_say(generator: str, page: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,17 +34,6 @@ def test_page_is_what_the_stored_runs_say(generator: str, page: str, monkeypatch
     assert module.page(module.stored_rows(module.ROWS)) == (ROOT / "docs" / "results" / page).read_text(), (
         "run make pages"
     )
-
-
-def test_the_page_of_a_system_is_what_its_stored_runs_say(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    systems = importlib.import_module("systems")
-    for system in systems.PAGES:
-        page = ROOT / "docs" / "results" / f"{system}.md"
-        assert page.exists() == (system in systems.measured_systems())
-        assert (
-            not page.exists() or systems.page(system, systems.stored_rows(systems.rows_of(system))) == page.read_text()
-        )
 
 
 def test_the_papers_page_is_what_the_stored_matrix_says(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,7 +78,7 @@ def test_every_source_is_there_and_has_its_files(sources):
         (
             "redis",
             "set",
-            ["chaos/workload/set.py", "cluster/systems/redis/client.py"],
+            ["chaos/workload/objects/set.py", "cluster/systems/redis/client.py"],
             ["cluster/systems/_shared/http.py"],
         ),
     ],

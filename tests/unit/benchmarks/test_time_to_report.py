@@ -10,9 +10,9 @@ import synthetic
 
 from benchmarks.time_to_report import read_waits
 from chaos.core.clock import NS_PER_S
-from chaos.core.event_files import read_events
 from chaos.core.events import Phase
-from chaos.core.runinfo import read_run, write_run
+from chaos.storage.event_files import read_events
+from chaos.storage.runinfo import read_run, write_run
 
 
 @pytest.fixture

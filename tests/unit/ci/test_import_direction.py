@@ -10,22 +10,25 @@ import pytest
 from repository import ROOT
 
 PACKAGES = ("chaos", "cluster", "nemesis", "checkers", "spark_checkers", "reports")
+GROUND = {"chaos.basics", "chaos.core", "chaos.storage"}
 ALLOWED = {
-    "chaos.core": {"chaos.core"},
-    "chaos.formats": {"chaos.core", "chaos.formats", "chaos.plugins"},
-    "chaos.models": {"chaos.core", "chaos.models", "chaos.plugins"},
-    "chaos.workload": {"chaos.core", "chaos.models", "chaos.workload"},
-    "chaos.testing.history_literal": {"chaos.core"},
-    "chaos.testing.literal_operations": {"chaos.core", "chaos.models", "chaos.testing.history_literal"},
+    "chaos.basics": {"chaos.basics"},
+    "chaos.core": {"chaos.basics", "chaos.core"},
+    "chaos.storage": GROUND,
+    "chaos.formats": {*GROUND, "chaos.formats", "chaos.plugins"},
+    "chaos.models": {*GROUND, "chaos.models", "chaos.plugins"},
+    "chaos.workload": {*GROUND, "chaos.models", "chaos.workload"},
+    "chaos.testing.history_literal": GROUND,
+    "chaos.testing.literal_operations": {*GROUND, "chaos.models", "chaos.testing.history_literal"},
     "chaos.testing.history_files": {
-        "chaos.core",
+        *GROUND,
         "chaos.models",
         "chaos.__version__",
         "chaos.testing.history_literal",
         "chaos.testing.literal_operations",
     },
     "chaos.generate": {
-        "chaos.core",
+        *GROUND,
         "chaos.models",
         "chaos.__version__",
         "chaos.generate",
@@ -33,11 +36,11 @@ ALLOWED = {
         "chaos.testing.history_files",
         "chaos.testing.literal_operations",
     },
-    "cluster": {"chaos.core", "chaos.models", "cluster"},
-    "nemesis": {"chaos.core", "chaos.plugins", "cluster", "nemesis"},
-    "checkers": {"chaos.core", "chaos.models", "chaos.formats", "chaos.plugins", "checkers"},
-    "spark_checkers": {"chaos.core", "chaos.formats", "chaos.plugins", "checkers", "spark_checkers"},
-    "reports": {"chaos.core", "chaos.models", "chaos.formats", "chaos.plugins", "checkers", "reports"},
+    "cluster": {*GROUND, "chaos.models", "cluster"},
+    "nemesis": {*GROUND, "chaos.plugins", "cluster", "nemesis"},
+    "checkers": {*GROUND, "chaos.models", "chaos.formats", "chaos.plugins", "checkers"},
+    "spark_checkers": {*GROUND, "chaos.formats", "chaos.plugins", "checkers", "spark_checkers"},
+    "reports": {*GROUND, "chaos.models", "chaos.formats", "chaos.plugins", "checkers", "reports"},
 }
 
 

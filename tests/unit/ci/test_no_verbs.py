@@ -9,7 +9,7 @@ from repository import ROOT
 from chaos import plugins
 from chaos.models.registry import model_named
 
-ROOMS = ("chaos/core", "chaos/worker", "chaos/run")
+ROOMS = ("chaos/basics", "chaos/core", "chaos/storage", "chaos/worker", "chaos/run")
 WORDS = {word.word for name in plugins.names("models") for word in model_named(name).words}
 ORDINARY = {"read", "write", "send", "add", "put", "get", "range", "pop", "extend", "poll", "ack", "replica"}
 """Words of files, pipes, lists, queues, routes, answers and nodes too: parts of names that say nothing of models."""

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from chaos.core.errors import UsageError
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.runinfo import NodeInfo
 from cluster import existing_cluster
 
 GOOD = """\

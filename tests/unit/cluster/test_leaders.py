@@ -5,7 +5,7 @@ from leading import said
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import Claim, Observation
-from chaos.core.runinfo import Subject
+from chaos.storage.runinfo import Subject
 from cluster.leaders import LeadKeeper, incomplete, leads_of, missing_to_settle, not_ready, subjects_of, why_unsettled
 
 NODES = ("b1", "b2", "b3")

@@ -15,8 +15,8 @@ from small_matrix import PLAN, ROWS, row
 
 from chaos.core.gate import Allowed, GateResult, Gates, ThresholdResult
 from chaos.core.matrix_results import CellRow
-from chaos.core.runinfo import read_run, write_run
 from chaos.run.judging import judge
+from chaos.storage.runinfo import read_run, write_run
 from chaos.testing.history_files import load_history, write_run_folder
 
 SCHEMA = json.loads(results_schema.FILE.read_text())

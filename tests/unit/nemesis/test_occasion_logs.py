@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.runinfo import NodeInfo
 from cluster.cluster import Node
 from cluster.hosts.local import LocalHost
 from cluster.system import Launch

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from chaos.core.errors import UsageError
-from chaos.core.runinfo import Subject
+from chaos.storage.runinfo import Subject
 from cluster.host import NodeSpec
 from cluster.leaders import Lead
 from nemesis.occasions.occasion import Occasion, Seen, occasion_of, what_came

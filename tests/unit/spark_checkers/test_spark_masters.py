@@ -111,7 +111,7 @@ def test_equal_files_are_shipped_as_equal_bytes(tmp_path):
     one, other = (shipping.pack_archive(tmp_path / name) for name in "ab")
     assert (one.name, one.path.read_bytes()) == (other.name, other.path.read_bytes())
     names = zipfile.ZipFile(one.path).namelist()
-    assert {"chaos/core/history.py", "checkers/engine/judge.py", "spark_checkers/tasks.py"} <= set(names)
+    assert {"chaos/storage/history.py", "checkers/engine/judge.py", "spark_checkers/tasks.py"} <= set(names)
     assert any(name.startswith("compiled/msgspec/_core.") for name in names)
     assert not any(name.endswith(".pyc") for name in names)
 

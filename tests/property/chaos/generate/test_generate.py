@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from chaos.cli.generate import generate_command
 from chaos.core.errors import ChaosError, UsageError
 from chaos.core.op import Type
-from chaos.core.runinfo import read_run
 from chaos.generate import folder as folder_module
 from chaos.generate import outcomes, rows, run_folder
 from chaos.generate.folder import write
 from chaos.generate.plan import LOST, PLANTED, REORDERED, SENT_BACK, UNSEEN, parse_anomalies, plan_of
 from chaos.models.log.words import F
+from chaos.storage.runinfo import read_run
 from checkers.engine import local_engine
 
 PIECES = st.sampled_from([2, 5, outcomes.PIECE])

@@ -5,9 +5,9 @@ import random
 import numpy as np
 import pytest
 
-from chaos.core.history import NEVER_NS
 from chaos.core.op import Type
 from chaos.formats.operations import NEVER
+from chaos.storage.history import NEVER_NS
 from checkers.consumers import commit_register
 from checkers.consumers.commit_register import NONE, Impossible, Reads, Writes, impossible_reads
 from checkers.objects import register

@@ -11,10 +11,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from judging import judged
 
-from chaos.core.history import NEVER_NS, StreamFacts
 from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN
 from chaos.models.log.words import F
+from chaos.storage.history import NEVER_NS, StreamFacts
 from chaos.testing.history_files import DrainLiteral, Expected, HistoryLiteral, OpLiteral, Range, Sends
 from checkers.consumers import commit_register
 from checkers.consumers.lost_commits import lost_commits

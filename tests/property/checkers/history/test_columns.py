@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.history import NEVER_NS
+from chaos.storage.history import NEVER_NS
 from checkers.history.columns import are_distinct, distinct, largest_covering, runs, spans, stable_order, suffix_minimum
 from checkers.history.values import Names, distinct_pairs
 from checkers.recovery.rto import outages

@@ -16,8 +16,8 @@ from judging import judged
 from log_model import MUTATIONS, model
 from small_logs import shard_of, small_history
 
-from chaos.core import history as history_module
 from chaos.models.log.words import F
+from chaos.storage import history as history_module
 from chaos.testing.history_files import write_run_folder
 from checkers.engine.local_engine import judge_folder as judged_in
 from checkers.history.check_input import Context

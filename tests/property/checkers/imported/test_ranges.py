@@ -17,9 +17,9 @@ from kafka_mutations import MUTATIONS
 from repository import DATA
 
 from chaos.core.errors import ChaosError
-from chaos.core.storage_path import place
 from chaos.formats import text
 from chaos.formats.edn import Keyword
+from chaos.storage.storage_path import place
 from checkers.imported.judge_file import judge
 from checkers.imported.kafka_tasks import groups
 from checkers.imported.options import Question

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from nemesis_texts import plain_names
 
 from chaos.core.errors import UsageError
-from chaos.core.runinfo import Subject
+from chaos.storage.runinfo import Subject
 from cluster.host import NodeSpec
 from cluster.leaders import Lead
 from nemesis.plan.choose_targets import choose

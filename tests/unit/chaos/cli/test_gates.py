@@ -11,7 +11,7 @@ from repository import ROOT
 
 from chaos.cli import main
 from chaos.core.gate import Allowed, Gates
-from chaos.core.runinfo import read_run, write_run
+from chaos.storage.runinfo import read_run, write_run
 from chaos.testing.history_files import load_history, write_run_folder
 
 JEPSEN = """\

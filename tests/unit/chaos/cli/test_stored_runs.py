@@ -162,8 +162,8 @@ def test_runs_are_counted_from_the_newest(store: Path) -> None:
 def test_show_reads_only_the_shards_it_needs(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import pyarrow as pa
 
-    from chaos.core import history
     from chaos.models.log.model import LOG
+    from chaos.storage import history
     from checkers.history.table import Table
     from reports.history import rows as history_rows
 

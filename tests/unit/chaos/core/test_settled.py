@@ -7,12 +7,12 @@ import pytest
 
 from chaos.core.client import Definite, Indefinite, Received, invoke_in_time
 from chaos.core.clock import NS_PER_S, now_ns
-from chaos.core.history import read_stream
 from chaos.core.op import Completion, Invocation, Type
-from chaos.core.recorder import Recorder
 from chaos.models.log.model import LOG
 from chaos.models.log.operations import Given, ReadFrom
 from chaos.models.log.words import F, Record, Value
+from chaos.storage.history import read_stream
+from chaos.storage.recorder import Recorder
 
 GIVEN = [Record(n, Value(1, n)) for n in range(3)]
 

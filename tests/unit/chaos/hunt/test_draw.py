@@ -4,7 +4,7 @@ from typing import get_args
 
 from leading import subjects_of
 
-from chaos.core.rand import stream
+from chaos.basics.rand import stream
 from chaos.hunt.draw import FAULTS_MOST, Space, options_of
 from chaos.hunt.setting import setting_of
 from cluster.host import NodeSpec

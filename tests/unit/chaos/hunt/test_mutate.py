@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from chaos.core.rand import stream
+from chaos.basics.rand import stream
 from chaos.hunt.candidate import end_s, last_end_s
 from chaos.hunt.mutate import CHANGES, LIMIT_MOST_S, ROWS_MOST, Material, mutate
 from chaos.hunt.setting import setting_of, topology_of

@@ -4,14 +4,14 @@ import msgspec
 import synthetic
 from small_matrix import JOBS, PLAN
 
-from chaos.core.manifest import read_checked
-from chaos.core.runinfo import read_run, write_run
 from chaos.core.strict_yaml import parse
 from chaos.core.verdict import Results, Rto
 from chaos.matrix.jobs import Attempt, row_of
 from chaos.matrix.model import jobs_of
 from chaos.matrix.read import matrix_of
 from chaos.matrix.run_jobs import line
+from chaos.storage.manifest import read_checked
+from chaos.storage.runinfo import read_run, write_run
 from reports.matrix.pages import page, view
 
 (JOB,) = jobs_of(matrix_of(parse("name: one\nbase: {system: etcd}\naxes: {workload: [register]}\n", "one.yaml")))

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
+from chaos.basics.rand import run_hash
 from chaos.core.errors import UsageError
-from chaos.core.rand import run_hash
 from chaos.models.log import payload
 from chaos.models.log.words import Value
 from chaos.options import bugs

@@ -11,7 +11,7 @@ from chaos.core.verdict import Valid, exit_code
 from chaos.models.log.words import F
 from chaos.options.experiment import as_yaml, resolve_experiment, with_defaults
 from chaos.run.store import find_run, make_run_folder, point, runs_in
-from chaos.workload.group import GroupWorkload
+from chaos.workload.logs.group import GroupWorkload
 from cluster.systems.minimq.system import MiniMQ
 from cluster.systems.rocketmq.system import RocketMQ
 

@@ -290,7 +290,8 @@ def test_getting_ready_loads_what_judges_and_reports(tmp_path):
     """In a process of its own, since this one has loaded it; without a session of Spark none is started."""
     folder = folder_of("gaps-are-legal", tmp_path)
     code = (
-        "import sys; from pathlib import Path; from chaos.core.runinfo import read_run; from chaos.run import judging; "
+        "import sys; from pathlib import Path; from chaos.storage.runinfo import read_run; "
+        "from chaos.run import judging; "
         "judging.get_ready(read_run(Path(sys.argv[1]))); before = set(sys.modules); "
         "from reports.reporter import write; judging.judge(Path(sys.argv[1]), 'local'); write(Path(sys.argv[1])); "
         "ours = ('checkers', 'reports', 'spark_checkers', 'jinja2'); "

@@ -6,10 +6,10 @@ import pytest
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.errors import DeployError
-from chaos.core.event_files import read_events
 from chaos.core.events import EventLog, Phase
 from chaos.run import phases
 from chaos.run.phases import REMIND_EVERY_S, Phases
+from chaos.storage.event_files import read_events
 
 
 class Made:

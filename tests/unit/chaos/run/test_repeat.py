@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
+from chaos.basics.rand import SEEDS
 from chaos.core.errors import UsageError
-from chaos.core.rand import SEEDS
 from chaos.options.resolve import experiment_of
 from chaos.run.repeat import Count, Ended, argv_of_one, check_repeatable, repeat
 

@@ -5,9 +5,9 @@ from leading import leads
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import Observation
-from chaos.core.runinfo import Promises, Subject
 from chaos.run.wait_for_recovery import missing_now, silent_keys
 from chaos.run.watching import Totals
+from chaos.storage.runinfo import Promises, Subject
 from cluster.leaders import Lead
 from cluster.nodes.process_end import CpuTime, last_line, starved_share
 

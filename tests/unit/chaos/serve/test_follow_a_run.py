@@ -17,8 +17,6 @@ from chaos.cli.live.json_lines import object_of
 from chaos.cli.live.news import Board
 from chaos.core.clock import Deadline
 from chaos.core.op import Type
-from chaos.core.recorder import OP_SIZE, Recorder
-from chaos.core.runinfo import read_run
 from chaos.models.log.model import LOG
 from chaos.options.resolve import experiment_of
 from chaos.run import phases_of_a_run
@@ -27,6 +25,8 @@ from chaos.serve.follower import Follower
 from chaos.serve.following import Following
 from chaos.serve.server import Server
 from chaos.serve.tail import EventTail, StreamTail
+from chaos.storage.recorder import OP_SIZE, Recorder
+from chaos.storage.runinfo import read_run
 from chaos.testing import run
 from cluster.simulation.backend import SimBackend
 

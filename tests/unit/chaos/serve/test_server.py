@@ -18,8 +18,8 @@ import pytest
 
 from chaos.core.clock import Deadline
 from chaos.core.errors import UsageError
-from chaos.core.runinfo import read_run, write_run
 from chaos.serve.server import CONNECTIONS, WATCHERS, Server
+from chaos.storage.runinfo import read_run, write_run
 
 RUN = "/g%40b/20261110T020304Z-0001"
 Answer = tuple[int, dict[str, str], bytes]

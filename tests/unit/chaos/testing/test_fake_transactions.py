@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from chaos.core.errors import UsageError
-from chaos.core.runinfo import Promises, read_run
+from chaos.storage.runinfo import Promises, read_run
 from chaos.testing import FakeSystem, answer_from_the_past, lose_acknowledged, lose_answers, refuse_and_do, run
 from chaos.testing.fake_transactions import make_money, read_old_snapshots, show_other_halves, tear_transactions
 

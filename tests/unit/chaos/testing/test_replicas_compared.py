@@ -7,11 +7,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from chaos.core.event_files import read_events
 from chaos.core.events import EventLog, Note
-from chaos.core.manifest import write_manifest
 from chaos.core.replica_data import REPLICA_DATA, ReplicaData
-from chaos.core.runinfo import Promises
+from chaos.storage.event_files import read_events
+from chaos.storage.manifest import write_manifest
+from chaos.storage.runinfo import Promises
 from chaos.testing import FakeSystem, run
 from chaos.testing.fake_system import GROUP
 from checkers.engine import local_engine

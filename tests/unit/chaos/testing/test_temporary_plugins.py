@@ -6,7 +6,7 @@ from chaos import plugins
 from chaos.core.anomaly_kind import AnomalyKind
 from chaos.core.errors import UsageError
 from chaos.testing import offered, run
-from chaos.workload.set import SetWorkload
+from chaos.workload.objects.set import SetWorkload
 from checkers.anomalies.catalogue import kinds
 from checkers.anomalies.findings import Finding, Findings, conclude_findings, merge_findings
 from checkers.engine.installed_checks import checks

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from chaos.core.clock import Deadline
 from chaos.core.errors import ChaosError, UsageError
-from chaos.core.runinfo import Promises, read_run
+from chaos.storage.runinfo import Promises, read_run
 from chaos.testing import (
     FakeSystem,
     Outcome,

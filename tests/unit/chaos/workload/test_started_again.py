@@ -14,11 +14,11 @@ from chaos.options.resolve import experiment_of
 from chaos.options.system_under_test import system_of
 from chaos.plugins import load, names
 from chaos.workload.base import NUMBERS_OF_OP, Earlier, LivesToTheEnd, LoadSpec
-from chaos.workload.idempotent import IdempotentWorkload
-from chaos.workload.long_fork import LongForkWorkload
-from chaos.workload.monotonic import MonotonicWorkload
-from chaos.workload.transactions import LONGEST
-from chaos.workload.watch import MOST_CHANGES
+from chaos.workload.logs.idempotent import IdempotentWorkload
+from chaos.workload.objects.watch import MOST_CHANGES
+from chaos.workload.transactions.long_fork import LongForkWorkload
+from chaos.workload.transactions.monotonic import MonotonicWorkload
+from chaos.workload.transactions.transactions import LONGEST
 
 CLIENTS = 4
 SECONDS = 20

@@ -7,15 +7,15 @@ import pytest
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.op import Completion, Type
-from chaos.core.runinfo import Promises
 from chaos.models.transactions import bank
 from chaos.models.transactions.words import CHANGES, REGISTERS, Do, F, Reads
-from chaos.workload.bank import BankWorkload
+from chaos.storage.runinfo import Promises
 from chaos.workload.base import LoadSpec
 from chaos.workload.final import FinalSpec, Heard, Limits, Part
-from chaos.workload.long_fork import TEAM, LongForkWorkload, Teams
-from chaos.workload.monotonic import MonotonicWorkload
-from chaos.workload.multi_register import MultiRegisterWorkload
+from chaos.workload.objects.bank import BankWorkload
+from chaos.workload.transactions.long_fork import TEAM, LongForkWorkload, Teams
+from chaos.workload.transactions.monotonic import MonotonicWorkload
+from chaos.workload.transactions.multi_register import MultiRegisterWorkload
 
 CLIENTS = 8
 HALVES = (range(4), range(4, 8))

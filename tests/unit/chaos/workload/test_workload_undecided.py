@@ -10,15 +10,15 @@ from log_ops import asking, gave, placed, reading, sending
 from chaos.core.clock import NS_PER_S
 from chaos.core.errors import UsageError
 from chaos.core.op import Completion, Invocation, Type
-from chaos.core.runinfo import Promises
 from chaos.models.log.operations import Schedule, Transact, creates
 from chaos.models.log.transaction import Decision
 from chaos.models.log.words import F, Record, Value
+from chaos.storage.runinfo import Promises
 from chaos.workload.base import LoadSpec, Workload, check_suited
-from chaos.workload.delayed import LONGEST_S, SHORTEST_S, DelayedWorkload
 from chaos.workload.final import FinalSpec
-from chaos.workload.transactional import SHARES, TransactionalWorkload
-from chaos.workload.unread_values import MOST, LogNote, Unread, count_missing
+from chaos.workload.logs.delayed import LONGEST_S, SHORTEST_S, DelayedWorkload
+from chaos.workload.logs.transactional import SHARES, TransactionalWorkload
+from chaos.workload.logs.unread_values import MOST, LogNote, Unread, count_missing
 
 NOW = 5 * NS_PER_S
 

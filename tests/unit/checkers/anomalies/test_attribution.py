@@ -4,9 +4,9 @@ import msgspec
 import pytest
 from leading import said as heard
 
+from chaos.basics.name_lists import join_names, listed_all
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import Evidence, Fault
-from chaos.core.name_lists import join_names, listed_all
 from chaos.testing.history_files import CONTROLLERS, ORIGIN_NS, run_info
 from chaos.testing.history_literal import RunLiteral
 from checkers.anomalies.attribution import actor, fault_name, find_blame, role_at

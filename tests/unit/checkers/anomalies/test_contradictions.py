@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from chaos.core.event_files import read_events
 from chaos.core.events import RUN_EVENTS
-from chaos.core.runinfo import read_run
+from chaos.storage.event_files import read_events
+from chaos.storage.runinfo import read_run
 from chaos.testing.history_files import write_run_folder
 from chaos.testing.history_literal import Expected, FaultLiteral, HistoryLiteral, InSyncLiteral, Reign
 from checkers.anomalies.contradictions import contradiction

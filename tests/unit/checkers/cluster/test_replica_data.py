@@ -6,7 +6,7 @@ import pytest
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import Evidence, Fault
 from chaos.core.replica_data import DIFFERING_MOST, WHOLE, ReplicaData, data_in, notes_of
-from chaos.core.runinfo import Promises, Subject
+from chaos.storage.runinfo import Promises, Subject
 from chaos.testing.history_files import ORIGIN_NS, run_info
 from chaos.testing.history_literal import RunLiteral
 from checkers.cluster.replica_data import ReplicaDataCheck

@@ -15,12 +15,12 @@ from run_folders import as_another_tool_writes_it
 
 from chaos.cli.check import check_command
 from chaos.core.errors import ChaosError
-from chaos.core.history import StreamFacts
-from chaos.core.manifest import write_checked
-from chaos.core.runinfo import read_run, write_run
-from chaos.core.storage_path import place
 from chaos.generate.folder import write
 from chaos.generate.plan import plan_of
+from chaos.storage.history import StreamFacts
+from chaos.storage.manifest import write_checked
+from chaos.storage.runinfo import read_run, write_run
+from chaos.storage.storage_path import place
 from chaos.testing.history_files import load_history, write_run_folder
 from checkers.engine import local_engine
 from checkers.history import rows

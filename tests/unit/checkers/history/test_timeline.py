@@ -6,7 +6,7 @@ from leading import said as heard
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import DID_NOT_LAST, Claim, Evidence, Fault, Observation, Phase
-from chaos.core.history import NEVER_NS
+from chaos.storage.history import NEVER_NS
 from chaos.testing.history_files import ORIGIN_NS, RunLiteral, run_info
 from checkers.history.leadership import speeches_of
 from checkers.history.timeline import timeline_of

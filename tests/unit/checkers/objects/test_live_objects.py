@@ -10,16 +10,16 @@ import pytest
 from command_lines import said_here
 
 from chaos.core.events import RUN_EVENTS, EventLog, Phase
-from chaos.core.manifest import write_manifest
 from chaos.core.model import word_table
 from chaos.core.op import Completion, Invocation, Type
-from chaos.core.recorder import Recorder
-from chaos.core.runinfo import read_run, write_run
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.objects.answers import Found
 from chaos.models.registry import model_named
 from chaos.plugins import load
+from chaos.storage.manifest import write_manifest
+from chaos.storage.recorder import Recorder
+from chaos.storage.runinfo import read_run, write_run
 from chaos.testing.history_files import run_info
 from chaos.testing.history_literal import RunLiteral
 from checkers.engine.installed_checks import check_named

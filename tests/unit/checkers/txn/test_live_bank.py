@@ -7,10 +7,10 @@ import pytest
 
 from chaos.core.model import word_table
 from chaos.core.op import Completion, Invocation, Type
-from chaos.core.recorder import Recorder
-from chaos.core.runinfo import Promises
 from chaos.models.registry import model_named
 from chaos.models.transactions.bank import ACCOUNTS, MODEL, OPENING, Balances, F, Transfer
+from chaos.storage.recorder import Recorder
+from chaos.storage.runinfo import Promises
 from chaos.testing.history_files import run_info
 from chaos.testing.history_literal import RunLiteral
 from checkers.engine.installed_checks import check_named

@@ -6,7 +6,7 @@ import pytest
 from live_transactions import as_edn, context_of, recorded, shard_of
 from txn_literals import FAIL, INFO, r
 
-from chaos.core.runinfo import Promises
+from chaos.storage.runinfo import Promises
 from checkers.engine.installed_checks import check_named
 from checkers.imported.objects import judge as judge_file
 from checkers.imported.options import Question

@@ -9,9 +9,9 @@ from live_transactions import as_edn, context_of, key_numbers, recorded, shard_o
 from txn_histories import MUTATIONS, REGISTER_MUTATIONS, added, append, correct, got, read, write
 from txn_literals import FAIL, INFO, r, t
 
-from chaos.core.runinfo import Promises
 from chaos.formats.txn_columns import MicroKind
 from chaos.models.transactions.words import Do
+from chaos.storage.runinfo import Promises
 from checkers.engine.installed_checks import check_named
 from checkers.imported.options import Question
 from checkers.imported.transactions import judge as judge_file

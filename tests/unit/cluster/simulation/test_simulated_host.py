@@ -9,7 +9,7 @@ from chaos.core import waiting
 from chaos.core.client import Definite, Indefinite
 from chaos.core.clock import Deadline, now_ns
 from chaos.core.errors import DeployError
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.runinfo import NodeInfo
 from cluster.cluster import Node
 from cluster.hosts import interface
 from cluster.network import packet_filter, probe_matrix

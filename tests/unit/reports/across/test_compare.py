@@ -10,8 +10,8 @@ import synthetic
 from click.testing import CliRunner, Result
 
 from chaos.cli.main import cli
-from chaos.core.runinfo import RunInfo, read_run, write_run
 from chaos.core.verdict import Rto
+from chaos.storage.runinfo import RunInfo, read_run, write_run
 from reports.across.compare import Comparison, Row, compare
 from reports.across.compare_page import page
 from reports.across.compare_text import lines

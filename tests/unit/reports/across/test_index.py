@@ -8,7 +8,7 @@ from small_matrix import PLAN, row
 from stored_runs import stored, write
 
 from chaos.core.matrix_results import append_row
-from chaos.core.runinfo import read_run, write_run
+from chaos.storage.runinfo import read_run, write_run
 from reports import reporter
 from reports.across.index import page, view, word_of
 from reports.across.stores import Store, StoreReader

@@ -21,8 +21,8 @@ from stored_runs import write
 
 from chaos.cli.main import cli
 from chaos.core.matrix_results import append_row
-from chaos.core.runinfo import NodeInfo, read_run, write_run
 from chaos.core.verdict import Results
+from chaos.storage.runinfo import NodeInfo, read_run, write_run
 
 SECRETS = ("/home/alice", "alice-laptop", "10.77.1.9", "s3cr3t-t0ken", "/opt/corp")
 

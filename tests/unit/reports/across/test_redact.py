@@ -6,7 +6,7 @@ import synthetic
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.runinfo import NodeInfo
 from reports.across.redact import Redactor, private_of
 
 PRIVATE = private_of(

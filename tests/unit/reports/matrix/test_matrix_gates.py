@@ -10,7 +10,6 @@ import synthetic
 from small_matrix import JOBS, PLAN, ROWS, row
 
 from chaos.core.gate import Allowed, GateResult, ThresholdResult
-from chaos.core.manifest import write_checked
 from chaos.core.matrix_results import CellRow, append_row, worst_exit
 from chaos.core.strict_yaml import parse
 from chaos.core.verdict import exit_code
@@ -18,6 +17,7 @@ from chaos.matrix.jobs import Attempt, row_of
 from chaos.matrix.model import Job, jobs_of, with_gates
 from chaos.matrix.read import matrix_of
 from chaos.options.config_file import Config
+from chaos.storage.manifest import write_checked
 from reports.matrix.pages import junit, page, summary, view, write_pages
 
 HELD = ThresholdResult(text="lost==0", state="held", measured="0", value=0)

@@ -8,9 +8,9 @@ import synthetic
 
 from chaos.core.errors import HistoryError
 from chaos.core.events import Note
-from chaos.core.manifest import write_manifest
 from chaos.core.series import REFUSED_WORD
 from chaos.core.verdict import Anomaly, CheckResult, Failover, Results
+from chaos.storage.manifest import write_manifest
 from reports import words
 from reports.folder import Parts, read_parts
 from reports.page import context
@@ -254,7 +254,7 @@ def test_config_lines_keep_their_origin(reports_by_kind: dict[str, ReportData]) 
 
 
 def test_events_are_read_from_the_merged_table_too(tmp_path: Path) -> None:
-    from chaos.core.history import materialise_events
+    from chaos.storage.history import materialise_events
 
     folder = synthetic.write(tmp_path / "run", "crashed")
     before = read_parts(folder).events

@@ -5,8 +5,8 @@ import pytest
 import synthetic
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.runinfo import Subject
 from chaos.core.verdict import Rto, Steady
+from chaos.storage.runinfo import Subject
 from checkers.anomalies.findings import digits_beside
 from reports import words
 from reports.page.availability import steady_words

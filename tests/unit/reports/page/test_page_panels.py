@@ -8,7 +8,7 @@ from leading import said
 from synthetic import ns
 
 from chaos.core.events import Claim, Evidence, Fault, Observation, Phase
-from chaos.core.runinfo import Subject
+from chaos.storage.runinfo import Subject
 from reports.page import panels
 
 RUN = synthetic.run_info("valid")

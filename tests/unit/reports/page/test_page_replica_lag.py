@@ -7,7 +7,7 @@ import synthetic
 from synthetic import ns
 
 from chaos.core.events import Claim, Observation
-from chaos.core.runinfo import Subject
+from chaos.storage.runinfo import Subject
 from reports.page.replica_lag import lags
 
 RUN = msgspec.structs.replace(synthetic.run_info("valid"), keys=2)

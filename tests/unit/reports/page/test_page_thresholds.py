@@ -10,9 +10,9 @@ import synthetic
 from pages import NARROW, WIDE, broken_words
 
 from chaos.core.gate import Allowed, Gates
-from chaos.core.manifest import write_checked
-from chaos.core.runinfo import read_run
 from chaos.gate.judge import with_gate
+from chaos.storage.manifest import write_checked
+from chaos.storage.runinfo import read_run
 from reports import reporter
 from reports.summary.terminal import summary
 

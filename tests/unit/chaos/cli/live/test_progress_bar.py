@@ -5,8 +5,8 @@ import threading
 
 from repository import HISTORIES
 
+from chaos.basics import progress
 from chaos.cli.live.progress_bar import LINE_EVERY_S, SHOWN_AFTER_S, Bar, line
-from chaos.core import progress
 from chaos.testing.history_files import load_history, write_run_folder
 from checkers.engine import local_engine
 

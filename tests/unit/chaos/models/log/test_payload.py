@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chaos.basics.rand import run_hash
 from chaos.core.errors import UsageError
-from chaos.core.rand import run_hash
 from chaos.models.log.payload import MIN_BYTES, decode, encode
 from chaos.models.log.words import Value
 

@@ -3,16 +3,16 @@
 import pytest
 
 from chaos.core.errors import HistoryError
-from chaos.core.history import operation_schema, read_stream, table_schemas
-from chaos.core.manifest import stream_suffixes
 from chaos.core.op import Completion, Invocation, Type
-from chaos.core.recorder import FRAME, OP_SIZE, Recorder
 from chaos.models.coordination import kv, lease, lock, semaphore, unique_ids, watch
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.objects.answers import Found
 from chaos.models.queues import total_queue
 from chaos.models.registry import model_named
+from chaos.storage.history import operation_schema, read_stream, table_schemas
+from chaos.storage.manifest import stream_suffixes
+from chaos.storage.recorder import FRAME, OP_SIZE, Recorder
 
 LARGEST = 2**63 - 1
 R, S, C = register.F, sets.F, counter.F

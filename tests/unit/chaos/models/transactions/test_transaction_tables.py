@@ -1,10 +1,10 @@
 """Transactions are in their tables as they were, whatever was told of them."""
 
-from chaos.core.history import read_stream
 from chaos.core.op import Completion, Invocation, Type
-from chaos.core.recorder import Recorder
 from chaos.models.transactions.model import TRANSACTION
 from chaos.models.transactions.words import Do, F, Micro, Reads, Transaction
+from chaos.storage.history import read_stream
+from chaos.storage.recorder import Recorder
 
 LARGEST = 2**63 - 1
 MIXED = Transaction((Micro(Do.APPEND, 3, 7), Micro(Do.READ, 4), Micro(Do.READ, 5)))

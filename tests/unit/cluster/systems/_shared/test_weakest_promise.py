@@ -1,6 +1,6 @@
 """What may be promised of nodes that are not set alike."""
 
-from chaos.core.runinfo import Promises
+from chaos.storage.runinfo import Promises
 from cluster.systems._shared.weakest_promise import weakest_promises
 
 

@@ -12,7 +12,7 @@ import pytest
 from system_view import view_of
 
 from chaos.core.errors import DeployError
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.runinfo import NodeInfo
 from cluster.admin import (
     ChangesMembers,
     Compacts,

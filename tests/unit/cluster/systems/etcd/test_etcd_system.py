@@ -4,7 +4,7 @@ import pytest
 from system_view import view_of
 
 from chaos.core.errors import UsageError
-from chaos.core.runinfo import Subject
+from chaos.storage.runinfo import Subject
 from cluster.systems.etcd.system import Etcd
 
 SYSTEM = Etcd()

@@ -25,10 +25,10 @@ from kafka_broker import (
 )
 from system_view import view_of
 
+from chaos.basics.rand import run_hash
 from chaos.core.client import Definite, Indefinite, Received
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.op import Invocation
-from chaos.core.rand import run_hash
 from chaos.models.log import payload
 from chaos.models.log.operations import Transact
 from chaos.models.log.transaction import Decision

@@ -11,7 +11,7 @@ from minimq_view import SYSTEM, view_of
 from repository import ROOT
 
 from chaos.core.errors import DeployError, UsageError
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.runinfo import NodeInfo
 from cluster.systems.minimq import artefacts, config
 from cluster.systems.minimq.server import node_config
 

@@ -3,8 +3,8 @@
 import pytest
 
 from chaos.core.errors import UsageError
-from chaos.core.runinfo import Promises
 from chaos.models.log.words import F
+from chaos.storage.runinfo import Promises
 from cluster.systems.minimq import settings
 from cluster.systems.minimq.consensus.controller import ControllerSettings
 from cluster.systems.minimq.replication.replica_state import BrokerSettings

@@ -9,10 +9,10 @@ from nats_server import NOBODY, FakeNats, Status, refused, stored
 from scripted import raised_and_given
 from system_view import view_of
 
+from chaos.basics.rand import run_hash
 from chaos.core.client import Definite, Indefinite
 from chaos.core.clock import NS_PER_S
 from chaos.core.op import Invocation, Type
-from chaos.core.rand import run_hash
 from chaos.models.log import payload
 from chaos.models.log.operations import Given, Placed, ReadFrom, Send
 from chaos.models.log.words import F, Record, Value

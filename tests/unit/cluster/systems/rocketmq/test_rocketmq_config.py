@@ -7,7 +7,7 @@ from repository import DATA
 from rocketmq_view import SYSTEM, view_of
 
 from chaos.core.errors import UsageError
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.runinfo import NodeInfo
 from cluster.systems._shared.routing import pinned_node
 from cluster.systems.rocketmq import config
 from cluster.systems.rocketmq.launch import properties

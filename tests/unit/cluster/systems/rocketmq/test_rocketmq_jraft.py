@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chaos.core.clock import NS_PER_S, now_ns
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.runinfo import NodeInfo
 from cluster.systems._shared import link
 from cluster.systems.rocketmq import jraft
 from cluster.systems.rocketmq.jraft import Bolt, Member, PreVote, Voted, term_of, varint, vote_request

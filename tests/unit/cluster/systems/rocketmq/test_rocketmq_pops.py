@@ -9,9 +9,9 @@ from rocketmq_view import view_of
 from rocketmq_wire import encode_answer, encode_messages
 from scripted import invoked, op
 
+from chaos.basics.rand import run_hash
 from chaos.core.client import Definite, Indefinite
 from chaos.core.op import Type
-from chaos.core.rand import run_hash
 from chaos.models.log import payload
 from chaos.models.log.words import F, Record, Value
 from cluster.systems.rocketmq.client import RocketMQClient

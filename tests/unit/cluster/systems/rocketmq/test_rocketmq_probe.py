@@ -5,7 +5,7 @@ from rocketmq_view import view_of
 
 from chaos.core.client import Definite
 from chaos.core.events import Claim
-from chaos.core.runinfo import Subject
+from chaos.storage.runinfo import Subject
 from cluster.systems._shared.routing import Route, Served
 from cluster.systems.rocketmq.dledger import parse_term
 from cluster.systems.rocketmq.group import Group, parse_connected, parse_group

@@ -14,9 +14,9 @@ from rocketmq_view import view_of
 from rocketmq_wire import encode_answer, encode_messages
 from scripted import op, performed
 
+from chaos.basics.rand import run_hash
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.op import Type
-from chaos.core.rand import run_hash
 from chaos.models.log import payload
 from chaos.models.log.transaction import Decision
 from chaos.models.log.words import F, Value

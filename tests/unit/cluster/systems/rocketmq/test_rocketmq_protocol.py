@@ -3,8 +3,8 @@
 import pytest
 from rocketmq_wire import encode_answer
 
+from chaos.basics.rand import run_hash
 from chaos.core.client import Definite
-from chaos.core.rand import run_hash
 from chaos.models.log.payload import decode
 from chaos.models.log.words import Record, Value
 from cluster.systems.rocketmq.client import parse_pull

@@ -9,7 +9,7 @@ import pytest
 
 from chaos.core.clock import Deadline
 from chaos.core.errors import ChaosError
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.runinfo import NodeInfo
 from chaos.testing import FakeBackend, FakeSystem
 from chaos.testing.fake_admin import ACTIONS, FakeAdmin
 from cluster.admin import admin_actions_of

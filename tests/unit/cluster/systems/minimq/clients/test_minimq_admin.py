@@ -10,7 +10,7 @@ import pytest
 from minimq_view import SYSTEM, view_of
 
 from chaos.core.errors import DeployError
-from chaos.core.runinfo import NodeInfo
+from chaos.storage.runinfo import NodeInfo
 from cluster.admin import CHANGE_SETTING, ChangesSettings, HasAdmin, TellsSettings
 from cluster.hosts.local import LocalHost
 from cluster.system import ClusterView

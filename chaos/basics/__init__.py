@@ -1,0 +1,1 @@
+"""What any program needs: amounts as people write them, random streams, checksums, searches. Imports nothing else."""

@@ -1,0 +1,1 @@
+"""The folder of a run: how its history is recorded, proven whole, and read again as tables."""

@@ -1,0 +1,1 @@
+"""Workloads on objects with keys: registers, sets, counters, locks, leases, queues without offsets and so on."""

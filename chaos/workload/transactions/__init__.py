@@ -1,0 +1,1 @@
+"""Workloads of transactions: several keys are read and written at one moment."""
