@@ -25,6 +25,7 @@ from checkers.anomalies.findings import (
     describe_operation,
     examples,
     findings,
+    node_name,
     ranges_of,
     seconds_text,
 )
@@ -110,14 +111,27 @@ def _is_gone(log: Log, vid: int, offset: int) -> bool:
     return not (log.row_vid[log.rows_of(last)] == vid).any()
 
 
-def _dirty_read(shard: QueueShard, early: Actor, shown: _Holder, others: Sequence[_Holder], offset: int) -> str:
+def _end_of_send(shard: QueueShard, context: Context, vid: int) -> str:
+    """What became of a send that was never acknowledged."""
+    op = int(shard.log.sends[vid])
+    to = node_name(context, int(shard.ops.node[op]))
+    kind, error = Type(int(shard.ops.type[op])), shard.operations["error"][op]
+    if kind is Type.INFO and not error:
+        return f"its send to {to} got no answer"
+    ended = "was refused" if kind is Type.FAIL else "ended"
+    return f"its send to {to} {ended} at {time_of(shard, context, op)} with: {error}"
+
+
+def _dirty_read(
+    shard: QueueShard, context: Context, early: Actor, shown: _Holder, others: Sequence[_Holder], offset: int
+) -> str:
     """The sentence about a node that returned a message which was not committed, and about what is there now."""
     value = shard.log.value(shown.vid)
     gone = " and was not there later" if _is_gone(shard.log, shown.vid, offset) else ""
     given = join_names([f"{one.said} {one.who.plain})" for one in others])
     return (
         f"{early.subject} returned {value} to a reader at {shown.at}, at offset {offset} of queue {shard.key}; it was "
-        f"never acknowledged{gone}: the offset was given to {given}"
+        f"never acknowledged ({_end_of_send(shard, context, shown.vid)}){gone}: the offset was given to {given}"
     )
 
 
@@ -145,14 +159,17 @@ class OffsetsKernel(FindingsCheck):
                 if early is None:
                     told, guilty = _given_twice(shard, holders, offset), holders[-1]
                 else:
-                    told, guilty = _dirty_read(shard, early, holders[0], holders[1:], offset), holders[0]
+                    told, guilty = _dirty_read(shard, context, early, holders[0], holders[1:], offset), holders[0]
+                shown = [one.op for one in holders[:4]]
+                if early is not None:
+                    shown.insert(0, int(log.sends[holders[0].vid]))
                 yield (early or guilty.who).example(
                     told,
                     key=shard.key,
                     offset=offset,
                     value=log.value(guilty.vid),
                     expected="" if early is None else COMMITTED,
-                    ops=tuple(describe_operation(shard, context, one.op, around=offset) for one in holders[:4]),
+                    ops=tuple(describe_operation(shard, context, op, around=offset) for op in shown),
                 )
 
         return findings(
