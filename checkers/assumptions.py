@@ -23,6 +23,7 @@ from checkers.anomalies.findings import Finding, anomaly, count_of, examples, nu
 from checkers.cluster.faults_and_failovers import missing_failover
 from checkers.history.check import OfEachKey
 from checkers.history.check_input import Context, QueueShard
+from checkers.history.columns import is_among
 from checkers.history.lateness import LAG_NS, LATE_SHARE
 from checkers.history.words import words_of
 from checkers.recovery.missing_nodes import is_explained
@@ -162,7 +163,7 @@ class AssumptionsKernel(OfEachKey):
         """Look at one queue."""
         log, own = shard.ops, shard.operations
         counts = np.bincount(log.f.astype(np.int64) * 16 + log.type)
-        lag = (log.invoke - own["scheduled_ns"])[~np.isin(log.f, words_of(context.run).final)]
+        lag = (log.invoke - own["scheduled_ns"])[~is_among(log.f, words_of(context.run).final)]
         late = int((lag > LAG_NS).sum())
         order = np.lexsort((own["op"], own["worker"]))
         same = own["worker"][order][1:] == own["worker"][order][:-1]

@@ -14,6 +14,7 @@ import numpy as np
 from chaos.core.errors import HistoryError
 from chaos.core.op import Type
 from chaos.models.log.words import POPS, READS, F
+from chaos.storage.history import NEVER_NS
 from checkers.history.columns import Column, Ints, Mask, are_distinct, distinct, is_among, starts_of
 from checkers.history.operations import LogOperations
 from checkers.history.rows import Columns
@@ -305,6 +306,13 @@ class Log(LogOperations):
         """Per vid: whether one of these rows returned it."""
         out = np.zeros(self.values + 1, dtype=np.bool_)  # the last for damaged rows, whose vid is -1
         out[self.row_vid if isinstance(rows, np.ndarray) and rows.all() else self.row_vid[rows]] = True
+        return out[:-1]
+
+    def first_given_ns(self, rows: Mask) -> Ints:
+        """Per vid: when the first read was over that returned it in one of these rows; ``NEVER_NS`` if none did."""
+        out = np.full(self.values + 1, NEVER_NS, dtype=np.int64)  # the last for damaged rows, whose vid is -1
+        vid, op = (self.row_vid, self.row_op) if rows.all() else (self.row_vid[rows], self.row_op[rows])
+        np.minimum.at(out, vid, self.complete[op])
         return out[:-1]
 
     def rows_of(self, op: int) -> slice:

@@ -15,7 +15,7 @@ from chaos.core.refusals import is_refusal
 from chaos.core.verdict import ErrorResult
 from checkers.anomalies.findings import node_name
 from checkers.history.check_input import Context, QueueShard
-from checkers.history.columns import Ints, Mask
+from checkers.history.columns import Ints, Mask, is_among
 from checkers.history.words import words_of
 
 MOST: Final = 200
@@ -104,7 +104,7 @@ class ErrorsKernel:
     def examine(self, shard: QueueShard, context: Context) -> Errors:
         """Look at one key."""
         log = shard.ops
-        kinds = np.isin(log.type, (Type.FAIL, Type.INFO)) & ~np.isin(log.f, words_of(context.run).final)
+        kinds = is_among(log.type, (Type.FAIL, Type.INFO)) & ~is_among(log.f, words_of(context.run).final)
         ops = np.flatnonzero(kinds)
         if not len(ops):
             return {}

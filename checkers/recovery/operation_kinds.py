@@ -12,7 +12,7 @@ from chaos.core.op import Type
 from chaos.core.verdict import KindResult
 from chaos.storage.history import NEVER_NS
 from checkers.history.check_input import Context, QueueShard
-from checkers.history.columns import Ints
+from checkers.history.columns import Ints, is_among
 from checkers.history.words import words_of
 from checkers.recovery.histogram import BUCKETS, bucket_of, quantile
 
@@ -48,7 +48,7 @@ class KindsKernel:
     def examine(self, shard: QueueShard, context: Context) -> KindsSummary:
         """Look at one queue."""
         log, own = shard.ops, shard.operations
-        load = ~np.isin(log.f, words_of(context.run).final) & ~own["pinned"]
+        load = ~is_among(log.f, words_of(context.run).final) & ~own["pinned"]
         ok = load & (log.type == Type.OK)
         of_ok = log.f[ok].astype(np.int64)
         latency_ms = (log.complete[ok] - own["scheduled_ns"][ok]) / 1e6

@@ -10,7 +10,7 @@ import numpy as np
 from chaos.core.clock import NS_PER_S
 from chaos.core.op import Type
 from checkers.history.check_input import Context
-from checkers.history.columns import Ints, Mask
+from checkers.history.columns import Ints, Mask, is_among
 from checkers.history.operations import Operations
 from checkers.history.words import words_of
 
@@ -36,6 +36,6 @@ def is_ok_in_time(log: Operations, ops: Ints, context: Context) -> Mask:
     run = context.run
     if run.send_deadline_s <= run.op_timeout_s:
         return ok
-    late = np.isin(log.f[ops], words_of(run).changes)
+    late = is_among(log.f[ops], words_of(run).changes)
     late &= log.complete[ops] - log.invoke[ops] > round(run.op_timeout_s * NS_PER_S)
     return ok & ~late

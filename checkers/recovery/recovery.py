@@ -24,7 +24,7 @@ from checkers.anomalies.catalogue import kinds_named
 from checkers.anomalies.findings import Finding, anomaly, count_of, describe_operation, examples, numbers, seconds_text
 from checkers.history.check import OfEachKey
 from checkers.history.check_input import Context, QueueShard
-from checkers.history.columns import Ints
+from checkers.history.columns import Ints, is_among, sorted_times
 from checkers.history.lateness import LAG_NS, LATE_SHARE
 from checkers.history.leadership import Reign
 from checkers.history.timeline import FaultSpan
@@ -98,8 +98,8 @@ def _healed_ns(context: Context) -> int:
 def _since(shard: QueueShard, context: Context) -> _Since:
     """An acknowledgement of a client that stays on one node counts too: then the queue takes sends."""
     log, healed_ns = shard.ops, _healed_ns(context)
-    every = np.flatnonzero(np.isin(log.f, words_of(context.run).changes))
-    acks = np.sort(log.complete[every[np.equal(log.type[every], Type.OK)]])
+    every = np.flatnonzero(is_among(log.f, words_of(context.run).changes))
+    acks = sorted_times(log.complete[every[np.equal(log.type[every], Type.OK)]])
     due = every[~shard.operations["pinned"][every] & (log.invoke[every] >= healed_ns)]
     return _Since(Sent(due, log.invoke[due], np.equal(log.type[due], Type.OK), acks), healed_ns)
 
@@ -123,7 +123,7 @@ def _silence(since: _Since, context: Context) -> tuple[int, int] | None:
 
 def _shown(shard: QueueShard, context: Context, sent: Sent, place: int, end_ns: int) -> Iterator[dict[str, Any]]:
     log = shard.ops
-    every = np.flatnonzero(np.isin(log.f, words_of(context.run).changes) & np.equal(log.type, Type.OK))
+    every = np.flatnonzero(is_among(log.f, words_of(context.run).changes) & np.equal(log.type, Type.OK))
     before: Ints = every[log.complete[every] <= sent.invoke[place]]
     if len(before):
         yield describe_operation(shard, context, int(before[np.argmax(log.complete[before])]))
@@ -170,7 +170,7 @@ class RecoveryKernel(OfEachKey):
             return RecoverySummary()
         since = _since(shard, context)
         sent, due = since.sent, shard.operations["scheduled_ns"]
-        load = ~np.isin(shard.ops.f, words_of(context.run).final) & (due >= since.healed_ns)
+        load = ~is_among(shard.ops.f, words_of(context.run).final) & (due >= since.healed_ns)
         late = load & ((shard.ops.invoke - due > LAG_NS) | np.equal(shard.ops.type, Type.NOT_SENT))
         silent: dict[int, Silence] = {}
         over = _silence(since, context)

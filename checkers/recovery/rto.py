@@ -30,7 +30,7 @@ from checkers.anomalies.findings import (
 )
 from checkers.history.check import OfEachKey
 from checkers.history.check_input import Context, QueueShard
-from checkers.history.columns import Ints, Mask, runs
+from checkers.history.columns import Ints, Mask, is_among, runs, sorted_times
 from checkers.history.lateness import LAG_NS
 from checkers.history.timeline import FaultSpan
 from checkers.history.words import words_of
@@ -229,8 +229,8 @@ class RtoKernel(OfEachKey):
                     around = (*ops[np.flatnonzero(served[:first])[-1:]], ops[first])
                     around = (*around, *([ops[ender]] if ender >= 0 else []))
                     shown[key] = tuple(describe_operation(shard, context, int(op)) for op in around)
-        bad = (log.type != Type.OK) & ~np.isin(log.f, words.final) & ~refused_by_design(shard, context)
-        bad_ns = np.sort(log.invoke[bad])
+        bad = (log.type != Type.OK) & ~is_among(log.f, words.final) & ~refused_by_design(shard, context)
+        bad_ns = sorted_times(log.invoke[bad])
         return RtoSummary(
             longest=longest,
             later=later,

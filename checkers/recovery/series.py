@@ -18,7 +18,7 @@ from chaos.models.log.words import F
 from chaos.storage.history import NEVER_NS
 from checkers.anomalies.findings import node_name
 from checkers.history.check_input import Context, QueueShard
-from checkers.history.columns import Ints, Mask
+from checkers.history.columns import Ints, Mask, is_among
 from checkers.history.words import words_of
 from checkers.recovery.errors_by_node import refused_by_design
 from checkers.recovery.histogram import BUCKETS, bucket_of, edges_ms, quantile, to_sparse
@@ -79,16 +79,9 @@ class SeriesKernel:
         latency_ms = np.where(known, (log.complete - scheduled) / 1e6, -1.0)
         kinds = np.where(refused_by_design(shard, context), REFUSED, log.type)
         code = log.f.astype(np.int16) * 16 + kinds
-        load = ~np.isin(log.f, words.final)
-        answered = load & known & (log.type != Type.NOT_SENT) & ~self._waits(shard, context)
-        ok = answered & (log.type == Type.OK)
-        cells = at * BUCKETS + bucket_of(latency_ms)
-        histograms = {}
-        for one in np.flatnonzero(np.bincount(code[answered])).tolist():
-            counted = np.bincount(cells[answered & (code == one)], minlength=steps * BUCKETS)
-            histograms[one // 16, one % 16] = counted.reshape(steps, BUCKETS)
-        slowest = np.full(steps, -1.0)
-        np.maximum.at(slowest, at[ok], latency_ms[ok])
+        load = ~is_among(log.f, words.final)
+        answered = np.flatnonzero(load & known & (log.type != Type.NOT_SENT) & ~self._waits(shard, context))
+        histograms, slowest = _latencies(code[answered], at[answered], latency_ms[answered], steps)
         acked, read = self._read_back(shard, context)
         usual, not_ok = self._samples(shard, context, load, kinds, latency_ms)
         return SeriesSummary(
@@ -100,7 +93,7 @@ class SeriesKernel:
             usual=usual,
             not_ok=not_ok,
             operations=int(load.sum()),
-            errors=errors_by_step(shard, load & np.isin(kinds, (Type.FAIL, Type.INFO)), at, steps),
+            errors=errors_by_step(shard, load & is_among(kinds, (Type.FAIL, Type.INFO)), at, steps),
             nodes=by_node(log.node, kinds, load & (log.node >= 0), at, steps),
         )
 
@@ -119,9 +112,7 @@ class SeriesKernel:
             acks = sent_of(shard, context).acks
             return acks, acks[:0]
         log = shard.log
-        first = np.full(log.values, NEVER_NS, dtype=np.int64)
-        rows = log.row_ok & (log.row_vid >= 0)
-        np.minimum.at(first, log.row_vid[rows], log.complete[log.row_op[rows]])
+        first = log.first_given_ns(log.row_ok)
         acked_ns = log.complete[log.sends[log.acked]]
         # A message can be read before its acknowledgement arrives; the curve counts acknowledged ones.
         read_ns = np.maximum(first[log.acked], acked_ns)
@@ -131,7 +122,7 @@ class SeriesKernel:
         self, shard: QueueShard, context: Context, load: Mask, kinds: Ints, latency_ms: Floats
     ) -> tuple[Sample, Sample]:
         """Operations that were ok or refused by design, and all others."""
-        usual = np.isin(kinds, (Type.OK, REFUSED))
+        usual = is_among(kinds, (Type.OK, REFUSED))
         limits = _limits(int(load.sum()))
         return (
             sample_of(shard, context, np.flatnonzero(load & usual), kinds, latency_ms, limits[0]),
@@ -197,6 +188,33 @@ class SeriesKernel:
             errors={text: counts.tolist() for text, counts in summary.errors.items()},
             nodes=_named_nodes(summary.nodes, context),
         )
+
+
+def _latencies(
+    code: npt.NDArray[np.int16], at: Ints, latency_ms: Floats, steps: int
+) -> tuple[dict[tuple[int, int], Ints], Floats]:
+    """(word, type) → a histogram for each step, and the slowest ok operation of each, -1 for none.
+
+    Args:
+        code: 16 × word + type of each answered operation.
+        at: its step.
+        latency_ms: how long it took.
+        steps: how many steps there are.
+    """
+    bucket = bucket_of(latency_ms)
+    cells = at * BUCKETS + bucket
+    histograms: dict[tuple[int, int], Ints] = {}
+    highest = np.full(steps, -1)
+    for one in np.flatnonzero(np.bincount(code)).tolist():
+        counted = np.bincount(cells[code == one], minlength=steps * BUCKETS).reshape(steps, BUCKETS)
+        histograms[one // 16, one % 16] = counted
+        if one % 16 == Type.OK:
+            last = BUCKETS - 1 - (counted[:, ::-1] > 0).argmax(axis=1)
+            highest = np.maximum(highest, np.where(counted.any(axis=1), last, -1))
+    slowest = np.full(steps, -1.0)
+    near = np.flatnonzero((bucket == highest[at]) & (code & 15 == Type.OK))
+    np.maximum.at(slowest, at[near], latency_ms[near])
+    return histograms, slowest
 
 
 def _word(kind: int) -> str:

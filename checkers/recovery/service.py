@@ -17,7 +17,7 @@ from chaos.models.log.words import MODEL as LOG_MODEL
 from chaos.models.log.words import F
 from chaos.storage.history import NEVER_NS
 from checkers.history.check_input import Context, QueueShard
-from checkers.history.columns import Floats, Ints, Mask
+from checkers.history.columns import Floats, Ints, Mask, is_among, sorted_times
 from checkers.history.timeline import FaultSpan
 from checkers.history.words import words_of
 from checkers.recovery.histogram import BUCKETS, bucket_of, quantile
@@ -62,11 +62,11 @@ class ServiceSummary(msgspec.Struct, frozen=True, kw_only=True):
 def sent_of(shard: QueueShard, context: Context) -> Sent:
     """The changes that clients asked for that follow the route, of all clients if none does."""
     log = shard.ops
-    ops = np.flatnonzero(np.isin(log.f, words_of(context.run).changes))
+    ops = np.flatnonzero(is_among(log.f, words_of(context.run).changes))
     following = ops[~shard.operations["pinned"][ops]]
     ops = following if len(following) else ops
     ok = np.equal(log.type[ops], Type.OK)
-    return Sent(ops, log.invoke[ops], ok, np.sort(log.complete[ops[ok]]))
+    return Sent(ops, log.invoke[ops], ok, sorted_times(log.complete[ops[ok]]))
 
 
 def silences(sent: Sent) -> Ints:
@@ -162,9 +162,7 @@ class ServiceKernel:
         if context.run.model != LOG_MODEL:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
         log = shard.log
-        first = np.full(log.values, NEVER_NS, dtype=np.int64)
-        given = np.isin(log.f, CONSUMED)[log.row_op] & (log.row_vid >= 0)
-        np.minimum.at(first, log.row_vid[given], log.complete[log.row_op[given]])
+        first = log.first_given_ns(is_among(log.f, CONSUMED)[log.row_op])
         reads = shard.reads
         popped = np.flatnonzero(reads["f"] == F.POP)
         if len(popped):
