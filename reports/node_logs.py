@@ -21,7 +21,7 @@ LONGEST: Final = 300
 """Characters of a line that are kept."""
 
 _DATED: Final = re.compile(
-    r"\W?(\d{4})[-/](\d\d)[-/](\d\d)[T _-](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?\s?(Z|UTC|[+-]\d\d:?\d\d)?(?!\d)\W?\s*"
+    r"\W?(\d{4})[-/](\d\d)[-/](\d\d)[T _-](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?\s?(Z|UTC|[+-]\d\d:?\d\d)?(?!\d)[\]):,]?\s*"
 )
 _MONOTONIC: Final = re.compile(r"(\d{1,10}\.\d{3,9})\s+")
 _STAMPS: Final = ("ts", "time", "timestamp", "@timestamp")
@@ -85,8 +85,7 @@ def lines_with_time(lines: Iterable[str]) -> Iterator[LogLine]:
         if line.startswith("{"):
             found = _of_object(line)
         elif match := _DATED.match(line):
-            begin = match.end() - (line[match.end() - 1 : match.end()] == "[")  # of the level, not of the time
-            found = _line_with_date(match, line[begin:])
+            found = _line_with_date(match, line[match.end() :])
         elif match := _MONOTONIC.match(line):
             found = LogLine("monotonic", float(match[1]), line[match.end() :])
         else:
