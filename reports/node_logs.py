@@ -21,7 +21,8 @@ LONGEST: Final = 300
 """Characters of a line that are kept."""
 
 _DATED: Final = re.compile(
-    r"\W?(\d{4})[-/](\d\d)[-/](\d\d)[T _-](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?\s?(Z|UTC|[+-]\d\d:?\d\d)?(?!\d)[\]):,]?\s*"
+    r"\W?(\d{4})[-/](\d\d)[-/](\d\d)[T _-](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?\s?"
+    r"(Z|UTC|[+-]\d\d:?\d\d)?(?!\d)[\]):,]?\s*"
 )
 _MONOTONIC: Final = re.compile(r"(\d{1,10}\.\d{3,9})\s+")
 _STAMPS: Final = ("ts", "time", "timestamp", "@timestamp")
