@@ -5,6 +5,7 @@ run has the same history each time. Only systems that are ``cluster.simulation.c
 """
 
 import asyncio
+import gc
 import itertools
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
@@ -86,6 +87,7 @@ class SimBackend:
         self._system, self._seed, self._time = system, seed, VirtualTime()
         self._say, self._broken = say, set()
         began_s = time.perf_counter()
+        gc.freeze()  # else what this process has loaded is looked through for garbage again and again
         try:
             with waiting.kept_by(self._time):
                 yield
@@ -94,6 +96,7 @@ class SimBackend:
             self.simulated_s = virtual_s = (self._time.now_ns() - BEGIN_NS) / NS_PER_S
             self._time.close()
             system.end_simulation()
+            gc.unfreeze()
             if virtual_s:
                 say(f"sim      {virtual_s:.1f} s of simulated time in {took_s:.2f} s: {speed(virtual_s, took_s)}")
 

@@ -41,7 +41,8 @@ class Controllers:
 
         Only for requests that may be carried out twice.
         """
-        asked = [asyncio.ensure_future(link.ask(request, deadline_ns)) for link in self._links.values()]
+        task = asyncio.get_running_loop().create_task
+        asked = [task(link.ask(request, deadline_ns)) for link in self._links.values()]
         other: Answer | None = None
         try:
             for answered in asyncio.as_completed(asked):

@@ -126,12 +126,12 @@ class Raft:
         """Take one event; other timers, strangers and messages that are not Raft's are passed over."""
         self._now_ms = now_ms
         match event:
+            case Message(sender=sender, body=body) if sender in self.peers and isinstance(body, RaftMessage):
+                self._on_message(sender, body)
             case Timer(name=name):
                 self._on_timer(name)
             case Written(token=token):
                 self._on_written(token)
-            case Message(sender=sender, body=body) if sender in self.peers and isinstance(body, RaftMessage):
-                self._on_message(sender, body)
             case _:
                 pass
         return self._take()

@@ -96,7 +96,8 @@ class Replica:
 
     def confirm(self, position: int) -> None:
         """Everything below ``position``, as far as it is here, is confirmed."""
-        self.confirmed = max(self.confirmed, min(position, self.log.end))
+        if position > self.confirmed:
+            self.confirmed = max(self.confirmed, min(position, self.log.end))
 
     def polled(self, key: QueueKey, offset: int, records_max: int) -> Polled:
         """What a reader may see from ``offset`` on."""
