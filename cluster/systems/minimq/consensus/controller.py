@@ -277,6 +277,8 @@ class Controller:
     def _absorb(self, outputs: list[Output]) -> None:
         for output in outputs:
             match output:
+                case Send() | SetTimer():  # nearly all
+                    self._out.append(output)
                 case Committed(entry=entry):
                     self._apply(entry)
                 case ReadReady(id=id_):

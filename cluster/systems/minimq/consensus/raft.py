@@ -184,19 +184,18 @@ class Raft:
         if isinstance(body, PreVote):
             self._on_pre_vote(sender, body)
             return
-        granted_pre_vote = isinstance(body, PreVoteAnswer) and body.granted
-        if body.term > self.term and not granted_pre_vote:
+        if body.term > self.term and not (isinstance(body, PreVoteAnswer) and body.granted):
             self._follow(body.term, leader=None)
         match body:
-            case PreVoteAnswer() | VoteAnswer():
-                self._on_vote(sender, body)
-            case RequestVote():
-                self._on_request_vote(sender, body)
             case AppendEntries():
                 self._on_append(sender, body)
             case AppendAnswer():
                 if self.role == "leader" and body.term == self.term:
                     self._on_append_answer(sender, body)
+            case PreVoteAnswer() | VoteAnswer():
+                self._on_vote(sender, body)
+            case RequestVote():
+                self._on_request_vote(sender, body)
 
     # ------------------------------------------------------------ elections
 

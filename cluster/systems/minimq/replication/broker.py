@@ -30,7 +30,7 @@ from cluster.systems.minimq.protocol.broker_messages import (
     Rejected,
     ReplicaStatus,
 )
-from cluster.systems.minimq.protocol.io import ClientRequest, Effect, Event, Message, Timer, Written
+from cluster.systems.minimq.protocol.io import ClientRequest, Effect, Event, Message, Written
 from cluster.systems.minimq.protocol.messages import (
     AlterSyncStateSet,
     Answer,
@@ -50,6 +50,7 @@ from cluster.systems.minimq.storage.commit_log import LEAST_OFFSET, QueueKey
 
 HEARTBEAT: Final = "heartbeat"
 TICK: Final = "tick"
+READS: Final = (Poll, Read)
 
 
 class Broker:
@@ -229,7 +230,7 @@ class Broker:
         own = groups.owns(self.group, body.queue, self.replica.settings.groups)
         if not own or not 0 <= body.queue < self._metadata.topics.get(body.topic, 0):
             raise ClientError("unknown-queue")
-        if isinstance(body, Poll | Read) and (body.offset < LEAST_OFFSET or body.records_max < 1):
+        if isinstance(body, READS) and (body.offset < LEAST_OFFSET or body.records_max < 1):
             raise ClientError("bad-request")
         weak = broker_rules.weak_read(body)
         if weak is not None:

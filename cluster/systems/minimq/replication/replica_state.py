@@ -73,7 +73,7 @@ class Replica:
         """Add a record and have it written; returns its position."""
         index = self.log.append(record)
         self._issued += 1
-        self._writing.append((self._issued, self.log.end))
+        self._writing.append((self._issued, index + 1))
         self._out.append(Write(token=self._issued, record=record))
         return index
 

@@ -26,14 +26,15 @@ class Invariants:
 
     def look(self, core: Broker | Controller) -> str | None:
         """After an event of a core: what does not hold, None if all does."""
+        seen: tuple[Any, ...]
+        if isinstance(core, Broker):
+            seen = core, core.role, core.epoch, core.replica.confirmed
+        else:
+            seen = core, core.raft.role, core.raft.term, core.raft.commit, *core.metadata.values()
+        if self._last.get(core.name) == seen:  # what held then holds now
+            return None
+        self._last[core.name] = seen
         return self._of_broker(core) if isinstance(core, Broker) else self._of_controller(core)
-
-    def _is_as_before(self, name: str, *seen: Any) -> bool:
-        """Whether a core is as it was when it was looked at last: what held then holds now."""
-        if self._last.get(name) == seen:
-            return True
-        self._last[name] = seen
-        return False
 
     def _new(self, core: Broker | Controller, until: int) -> range:
         """The positions up to ``until`` that were not looked at in this life of the core."""
@@ -44,8 +45,6 @@ class Invariants:
 
     def _of_controller(self, core: Controller) -> str | None:
         raft = core.raft
-        if self._is_as_before(core.name, core, raft.role, raft.term, raft.commit, *core.metadata.values()):
-            return None
         if raft.role == "leader" and self._leaders.setdefault(raft.term, core.name) != core.name:
             return f"{core.name} and {self._leaders[raft.term]} lead term {raft.term}"
         for index in self._new(core, raft.commit):
@@ -60,12 +59,10 @@ class Invariants:
         return None
 
     def _of_broker(self, core: Broker) -> str | None:
-        role, replica = core.role, core.replica
-        if self._is_as_before(core.name, core, role, replica.epoch, replica.confirmed):
-            return None
         own = (core.group, core.epoch)
-        if role == "master" and self._masters.setdefault(own, core.name) != core.name:
+        if core.role == "master" and self._masters.setdefault(own, core.name) != core.name:
             return f"{core.name} and {self._masters[own]} are masters of {core.group} in epoch {core.epoch}"
+        replica = core.replica
         for position in self._new(core, replica.confirmed):
             record = replica.log.at(position)
             if self._confirmed.setdefault((core.group, position), record) != record:
