@@ -34,17 +34,23 @@ class _Abandoned(BaseException):
 class _Call(asyncio.TimerHandle):
     """What ``VirtualLoop`` will call: a handle as of any event loop, without what only a loop's debug mode needs."""
 
-    __slots__ = ("act", "arguments", "context")
+    __slots__ = ("act", "arguments", "context", "due_ns")
 
     def __init__(self, act: Callable[..., object], arguments: Sequence[Any], context: Context | None) -> None:
         self.act = act
         self.arguments = arguments
         self.context = copy_context() if context is None else context
+        self.due_ns = 0
         self._cancelled = False
+
+    def when(self) -> float:
+        """When it is due, on the clock of the loop."""
+        return self.due_ns / NS_PER_S
 
     def cancel(self) -> None:
         """Do not call it; fine if it was called."""
         self._cancelled = True
+        self.arguments = ()
 
     def __repr__(self) -> str:
         return f"<_Call {self.act!r}>"
@@ -86,8 +92,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self, delay: float, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.TimerHandle:
         """As of any event loop."""
+        due_ns = self.now_ns + math.ceil(delay * NS_PER_S)
         call = _Call(callback, args, context)
-        self.at(self.now_ns + math.ceil(delay * NS_PER_S), self._ring, call)
+        call.due_ns = due_ns
+        self.at(due_ns, self._ring, call)
         return call
 
     def call_at(
