@@ -68,7 +68,8 @@ class _Mapped:
 
 def _sealed(body: bytes, place: int = 0) -> bytes:
     """Put the CRC of everything behind the first four bytes into the first four bytes; it begins with ``place``."""
-    return _CRC.pack(zlib.crc32(memoryview(body)[4:], place)) + body[4:]
+    rest = body[4:]
+    return _CRC.pack(zlib.crc32(rest, place)) + rest
 
 
 def end_record(sequence: int) -> bytes:
@@ -110,9 +111,9 @@ class Recorder:
     def _store_rows(self, number: int, rows: Sequence[tuple[int, ...]]) -> None:
         assert self._reads is not None, "a model that brings rows has a format for them"
         assert self._row is not None
-        for row in rows:
-            self._rows += 1
-            self._reads.append(_sealed(self._row.pack(0, number, *row), self._rows))
+        pack, first = self._row.pack, self._rows + 1
+        self._rows += len(rows)
+        self._reads.append(b"".join([_sealed(pack(0, number, *row), place) for place, row in enumerate(rows, first)]))
 
     def _store_values(self, values: bytes) -> int:
         assert self._values is not None, "a model that brings values says so"
@@ -194,6 +195,9 @@ class Recorder:
     def _error(self, text: str | None) -> int:
         if not text:
             return 0
+        number = self._errors.get(text)  # most texts are one line
+        if number is not None:
+            return number
         line = " ".join(text.split())
         number = self._errors.get(line)
         if number is None:

@@ -142,7 +142,7 @@ class Worker:
         self._worst_lag_ns = max(self._worst_lag_ns, time_ns - due_ns)
         if op.f in self._changes and not pinned:
             self._last_sent[op.key] = time_ns
-        self._tasks[number] = asyncio.create_task(self._perform(op, number, time_ns))
+        self._tasks[number] = asyncio.get_running_loop().create_task(self._perform(op, number, time_ns))
 
     async def _perform(self, op: Invocation, number: int, sent_ns: int) -> None:
         client = self._clients[op.client]

@@ -5,6 +5,7 @@ run has the same history each time. Only systems that are ``cluster.simulation.c
 """
 
 import asyncio
+import gc
 import itertools
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
@@ -33,6 +34,21 @@ _LACKING: Final = "simulated hosts have no {}; use another backend"
 TOLD_MOST: Final = 5
 """So many violated invariants of a run are told; what follows from the first is no news."""
 _FIRST_PID: Final = 1_000
+_GARBAGE: Final = 20_000
+"""So many new objects, a few seconds' of simulated time, are looked through at a time."""
+
+
+@contextmanager
+def _rarely_looking_for_garbage() -> Iterator[None]:
+    """Else all that this process has loaded is looked through again and again, in a run that leaves little behind."""
+    usual = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(_GARBAGE, *usual[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*usual)
+        gc.unfreeze()
 
 
 class _Wrapped:
@@ -87,7 +103,7 @@ class SimBackend:
         self._say, self._broken = say, set()
         began_s = time.perf_counter()
         try:
-            with waiting.kept_by(self._time):
+            with _rarely_looking_for_garbage(), waiting.kept_by(self._time):
                 yield
         finally:
             took_s = time.perf_counter() - began_s
@@ -132,13 +148,13 @@ class SimBackend:
 
     def _watch(self, system: Simulated) -> Callable[[SimulatedNode], None]:
         """Tells of invariants that do not hold, a few times."""
-        look = system.invariants() if isinstance(system, HasInvariants) else None
+        if not isinstance(system, HasInvariants):
+            return lambda _: None
+        look = system.invariants()
 
         def watch(node: SimulatedNode) -> None:
-            if look is None or len(self._broken) >= TOLD_MOST:
-                return
             broken = look(node)
-            if broken is not None and broken not in self._broken:
+            if broken is not None and broken not in self._broken and len(self._broken) < TOLD_MOST:
                 self._broken.add(broken)
                 self._say(f"broken   invariant: {broken}")
 

@@ -12,6 +12,12 @@ from cluster.simulation.virtual_time import VirtualTime
 NO_ANSWER: Final = "no answer before the deadline"
 
 
+def _give_up(future: asyncio.Future[Any]) -> None:
+    """The deadline is over."""
+    if not future.done():
+        future.set_exception(Indefinite(NO_ANSWER))
+
+
 def _settle(future: asyncio.Future[Any], answer: Any, error: Exception | None) -> None:
     """The first word counts."""
     if future.done():
@@ -37,7 +43,7 @@ class MachineLink:
             raise Definite("not sent: the deadline is over")
         future: asyncio.Future[Any] = self._time.loop.create_future()
         self._network.stream(CLIENT, self._machine.name, self._machine.on_request, request, partial(_settle, future))
-        self._time.at(deadline_ns, _settle, future, None, Indefinite(NO_ANSWER))
+        self._time.at(deadline_ns, _give_up, future)
         life = self._life
         answer = await future
         if life != self._life:

@@ -12,7 +12,7 @@ import math
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextvars import Context
+from contextvars import Context, copy_context
 from functools import partial
 from heapq import heappop, heappush
 from typing import Any, Final, Self, TypeVar, TypeVarTuple, Unpack
@@ -31,6 +31,31 @@ class _Abandoned(BaseException):
     """Ends a strand whose run is over; not an ``Exception``, so that nobody keeps it."""
 
 
+class _Call(asyncio.TimerHandle):
+    """What ``VirtualLoop`` will call: a handle as of any event loop, without what only a loop's debug mode needs."""
+
+    __slots__ = ("act", "arguments", "context", "due_ns")
+
+    def __init__(self, act: Callable[..., object], arguments: Sequence[Any], context: Context | None) -> None:
+        self.act = act
+        self.arguments = arguments
+        self.context = copy_context() if context is None else context
+        self.due_ns = 0
+        self._cancelled = False
+
+    def when(self) -> float:
+        """When it is due, on the clock of the loop."""
+        return self.due_ns / NS_PER_S
+
+    def cancel(self) -> None:
+        """Do not call it; fine if it was called."""
+        self._cancelled = True
+        self.arguments = ()
+
+    def __repr__(self) -> str:
+        return f"<_Call {self.act!r}>"
+
+
 class VirtualLoop(asyncio.BaseEventLoop):
     """An event loop in simulated time: when nothing is left to do, time leaps to what is due next in its calendar.
 
@@ -40,9 +65,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def __init__(self) -> None:
         super().__init__()
         self.now_ns = BEGIN_NS
+        self.get_debug = bool  # type: ignore[method-assign]  # never; each future and task asks for it
         self._calendar: list[tuple[int, int, Callable[..., object], tuple[Any, ...]]] = []
         self._serial = 0
-        self._ready: deque[asyncio.Handle]
+        self._ready: deque[_Call]
         self._stopping: bool
 
     def time(self) -> float:
@@ -58,18 +84,19 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.Handle:
         """As of any event loop."""
-        handle = asyncio.Handle(callback, args, self, context)
-        self._ready.append(handle)
-        return handle
+        call = _Call(callback, args, context)
+        self._ready.append(call)
+        return call
 
     def call_later(
         self, delay: float, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.TimerHandle:
         """As of any event loop."""
         due_ns = self.now_ns + math.ceil(delay * NS_PER_S)
-        handle = asyncio.TimerHandle(due_ns / NS_PER_S, callback, args, self, context)
-        self.at(due_ns, self._ring, handle)
-        return handle
+        call = _Call(callback, args, context)
+        call.due_ns = due_ns
+        self.at(due_ns, self._ring, call)
+        return call
 
     def call_at(
         self, when: float, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: Context | None = None
@@ -77,21 +104,25 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """As of any event loop."""
         return self.call_later(when - self.time(), callback, *args, context=context)
 
-    def _ring(self, handle: asyncio.TimerHandle) -> None:
-        if not handle._cancelled:  # noqa: SLF001 - as in any event loop
-            handle._run()  # noqa: SLF001
+    def _ring(self, call: _Call) -> None:
+        if not call._cancelled:  # noqa: SLF001 - as in any event loop
+            try:
+                call.context.run(call.act, *call.arguments)
+            except (SystemExit, KeyboardInterrupt):
+                raise
+            except BaseException as error:  # noqa: BLE001 - as in any event loop
+                self.call_exception_handler({"message": f"Exception in {call}", "exception": error, "handle": call})
 
     def _run_once(self) -> None:
         """What ``run_forever`` repeats until it is told to stop: here one call does it all."""
-        ready, calendar = self._ready, self._calendar
+        ready, calendar, ring = self._ready, self._calendar, self._ring
         while not self._stopping:
             if ready:
-                handle = ready.popleft()
-                if not handle._cancelled:  # noqa: SLF001
-                    handle._run()  # noqa: SLF001
+                ring(ready.popleft())
             elif calendar:
                 due_ns, _, act, arguments = heappop(calendar)
-                self.now_ns = max(self.now_ns, due_ns)
+                if due_ns > self.now_ns:  # noqa: PLR1730 - a call of max costs more, for every event
+                    self.now_ns = due_ns
                 act(*arguments)
             else:
                 raise ChaosError("the simulation has come to rest: nothing is left to happen, and somebody waits")

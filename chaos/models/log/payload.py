@@ -45,6 +45,6 @@ def decode(body: bytes, key: int, run: int) -> Value | None:
     if len(body) < MIN_BYTES:
         return None
     magic, crc, body_run, body_key, writer, sequence = _LAYOUT.unpack_from(body)
-    if magic != MAGIC or body_run != run or body_key != key or crc != zlib.crc32(memoryview(body)[_CRC_FROM:]):
+    if magic != MAGIC or body_run != run or body_key != key or crc != zlib.crc32(body[_CRC_FROM:]):
         return None
     return Value(writer, sequence)

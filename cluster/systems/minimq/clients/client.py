@@ -7,6 +7,7 @@ broker gave is noted page by page, before it is judged.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import lru_cache
 from typing import Final
 
 from chaos.core.client import Definite, Received
@@ -39,6 +40,11 @@ from cluster.systems.minimq.storage.commit_log import LEAST_OFFSET
 
 POLL_RECORDS: Final = 32
 READ_RECORDS: Final = 1024
+
+_decoded: Final = lru_cache(maxsize=8192)(payload.decode)
+"""Most reads begin before the end of the one before: the clients of a process see each body again and again."""
+_REMEMBERED_BYTES: Final = 1024
+"""Longer bodies are not kept."""
 
 Perform = Callable[[Invocation, str, int, Received], Awaitable[None]]
 
@@ -141,7 +147,10 @@ class MiniMQClient(RoutedClient[Asked]):
 
     def _take(self, polled: Polled, at: int, key: int, given: Given) -> int:
         """Note what was given for a question from ``at`` on; returns where a reader goes on, at ``at`` or behind."""
-        given.records += (Record(one.offset, payload.decode(one.body, key, self._run)) for one in polled.records)
-        behind = max((record.offset + 1 for record in polled.records), default=at)
-        given.next_offset = max(at, behind)
+        if polled.records:
+            decode = _decoded if len(polled.records[0].body) <= _REMEMBERED_BYTES else payload.decode
+            run = self._run
+            given.records += [Record(one.offset, decode(one.body, key, run)) for one in polled.records]
+            at = max(at, max([record.offset for record in polled.records]) + 1)
+        given.next_offset = at
         return given.next_offset

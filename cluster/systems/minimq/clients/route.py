@@ -31,8 +31,8 @@ class Controllers:
 
     async def ask(self, deadline_ns: int) -> Route | None:
         """The route as the leader knows it; None if no controller answers as leader, or a group has no broker yet."""
-        asked = (self.first(GetMetadata(group=name), deadline_ns) for name in self._groups)
-        answers = await asyncio.gather(*asked)
+        asked = [self.first(GetMetadata(group=name), deadline_ns) for name in self._groups]
+        answers = [await asked[0]] if len(asked) == 1 else await asyncio.gather(*asked)
         known = [answer.metadata for answer in answers if isinstance(answer, Accepted)]
         return route_of(known) if len(known) == len(answers) else None
 
@@ -41,7 +41,8 @@ class Controllers:
 
         Only for requests that may be carried out twice.
         """
-        asked = [asyncio.ensure_future(link.ask(request, deadline_ns)) for link in self._links.values()]
+        loop = asyncio.get_running_loop()
+        asked = [loop.create_task(link.ask(request, deadline_ns)) for link in self._links.values()]
         other: Answer | None = None
         try:
             for answered in asyncio.as_completed(asked):
@@ -53,9 +54,11 @@ class Controllers:
                     return answer
                 other = answer
         finally:
-            for task in asked:
+            late = [task for task in asked if not task.done() or task.cancelled() or task.exception() is not None]
+            for task in late:
                 task.cancel()
-            await asyncio.gather(*asked, return_exceptions=True)
+            if late:
+                await asyncio.gather(*late, return_exceptions=True)
         return other
 
     def close(self) -> None:

@@ -136,10 +136,13 @@ class Controller:
         """Take one event; what is nobody's does nothing."""
         self._now_ms = now_ms
         match event:
+            case Message(sender=sender, body=body):
+                if isinstance(body, Ask):
+                    self._on_request(_Asker(sender=sender, number=body.number), body.request)
+                else:
+                    self._absorb(self.raft.handle(event, now_ms))
             case ClientRequest(id=id_, body=body):
                 self._on_request(_Asker(id=id_), body)
-            case Message(sender=sender, body=Ask(number=number, request=request)):
-                self._on_request(_Asker(sender=sender, number=number), request)
             case Timer(name="controller-look"):
                 if self._leading_term is not None:
                     self._look()
@@ -274,6 +277,8 @@ class Controller:
     def _absorb(self, outputs: list[Output]) -> None:
         for output in outputs:
             match output:
+                case Send() | SetTimer():  # nearly all
+                    self._out.append(output)
                 case Committed(entry=entry):
                     self._apply(entry)
                 case ReadReady(id=id_):

@@ -126,12 +126,12 @@ class Raft:
         """Take one event; other timers, strangers and messages that are not Raft's are passed over."""
         self._now_ms = now_ms
         match event:
+            case Message(sender=sender, body=body) if sender in self.peers and isinstance(body, RaftMessage):
+                self._on_message(sender, body)
             case Timer(name=name):
                 self._on_timer(name)
             case Written(token=token):
                 self._on_written(token)
-            case Message(sender=sender, body=body) if sender in self.peers and isinstance(body, RaftMessage):
-                self._on_message(sender, body)
             case _:
                 pass
         return self._take()
@@ -184,19 +184,18 @@ class Raft:
         if isinstance(body, PreVote):
             self._on_pre_vote(sender, body)
             return
-        granted_pre_vote = isinstance(body, PreVoteAnswer) and body.granted
-        if body.term > self.term and not granted_pre_vote:
+        if body.term > self.term and not (isinstance(body, PreVoteAnswer) and body.granted):
             self._follow(body.term, leader=None)
         match body:
-            case PreVoteAnswer() | VoteAnswer():
-                self._on_vote(sender, body)
-            case RequestVote():
-                self._on_request_vote(sender, body)
             case AppendEntries():
                 self._on_append(sender, body)
             case AppendAnswer():
                 if self.role == "leader" and body.term == self.term:
                     self._on_append_answer(sender, body)
+            case PreVoteAnswer() | VoteAnswer():
+                self._on_vote(sender, body)
+            case RequestVote():
+                self._on_request_vote(sender, body)
 
     # ------------------------------------------------------------ elections
 

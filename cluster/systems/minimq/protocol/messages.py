@@ -276,4 +276,4 @@ class AppendAnswer(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     round: int
 
 
-RaftMessage = PreVote | PreVoteAnswer | RequestVote | VoteAnswer | AppendEntries | AppendAnswer
+RaftMessage = AppendEntries | AppendAnswer | PreVote | PreVoteAnswer | RequestVote | VoteAnswer

@@ -30,7 +30,7 @@ from cluster.systems.minimq.protocol.broker_messages import (
     Rejected,
     ReplicaStatus,
 )
-from cluster.systems.minimq.protocol.io import ClientRequest, Effect, Event, Message, Timer, Written
+from cluster.systems.minimq.protocol.io import ClientRequest, Effect, Event, Message, Written
 from cluster.systems.minimq.protocol.messages import (
     AlterSyncStateSet,
     Answer,
@@ -50,6 +50,7 @@ from cluster.systems.minimq.storage.commit_log import LEAST_OFFSET, QueueKey
 
 HEARTBEAT: Final = "heartbeat"
 TICK: Final = "tick"
+READS: Final = (Poll, Read)
 
 
 class Broker:
@@ -105,17 +106,16 @@ class Broker:
     def handle(self, event: Event, now_ms: int) -> list[Effect]:
         """The effects of one event."""
         self.replica.now_ms = now_ms
-        match event:
-            case Message(sender=sender, body=body):
-                self._on_message(sender, body)
-            case Timer(name=name):
-                self._on_timer(name)
-            case Written(token=token):
-                self.replica.on_written(token)
-                if isinstance(self._place, Follower):
-                    self._place.tell_held()
-            case ClientRequest(id=request_id, body=body):
-                self._on_request(request_id, body)
+        if isinstance(event, Message):
+            self._on_message(event.sender, event.body)
+        elif isinstance(event, Written):
+            self.replica.on_written(event.token)
+            if isinstance(self._place, Follower):
+                self._place.tell_held()
+        elif isinstance(event, ClientRequest):
+            self._on_request(event.id, event.body)
+        else:
+            self._on_timer(event.name)
         self._settle()
         return self.replica.take()
 
@@ -153,12 +153,12 @@ class Broker:
 
     def _on_message(self, sender: str, body: msgspec.Struct) -> None:
         match body:
+            case Fetch() | Held() | FetchAnswer():
+                self._on_replica_message(sender, body)
             case Answer():
                 self._learn(self._link.on_answer(sender, body))
             case MetadataPush(metadata=metadata):
                 self._learn(metadata)
-            case Fetch() | Held() | FetchAnswer():
-                self._on_replica_message(sender, body)
             case _:
                 pass
 
@@ -167,15 +167,14 @@ class Broker:
             return  # this life is not registered, so it cannot tell old from new
         if broker_rules.deposes(body.epoch, self.replica.epoch):
             self._hear_of_epoch(body.epoch)
-        match body, self._place:
-            case Fetch(), Master() as master:
-                master.on_fetch(sender, body)
-            case Held(), Master() as master:
-                master.on_held(sender, body)
-            case FetchAnswer(), Follower() as follower:
-                follower.on_answer(sender, body)
-            case _:
-                pass
+        place = self._place
+        if isinstance(place, Master):
+            if isinstance(body, Fetch):
+                place.on_fetch(sender, body)
+            elif isinstance(body, Held):
+                place.on_held(sender, body)
+        elif isinstance(place, Follower) and isinstance(body, FetchAnswer):
+            place.on_answer(sender, body)
 
     def _hear_of_epoch(self, epoch: int) -> None:
         """Another broker is in a later epoch: whatever this one was, it is no more."""
@@ -231,7 +230,7 @@ class Broker:
         own = groups.owns(self.group, body.queue, self.replica.settings.groups)
         if not own or not 0 <= body.queue < self._metadata.topics.get(body.topic, 0):
             raise ClientError("unknown-queue")
-        if isinstance(body, Poll | Read) and (body.offset < LEAST_OFFSET or body.records_max < 1):
+        if isinstance(body, READS) and (body.offset < LEAST_OFFSET or body.records_max < 1):
             raise ClientError("bad-request")
         weak = broker_rules.weak_read(body)
         if weak is not None:
@@ -288,12 +287,13 @@ class Broker:
     # ------------------------------------------------------------ what follows from every event
 
     def _settle(self) -> None:
-        if isinstance(self._place, Master):
-            change = self._place.wanted_change()
+        place = self._place
+        if isinstance(place, Master):
+            change = place.wanted_change()
             if change is not None:
                 self._ask(change)
-            self._place.settle()
-        if self._polls and self._polls_seen != self.replica.readable_end:
+            place.settle()
+        if self._polls.waits and self._polls_seen != self.replica.readable_end:
             self._polls_seen = self.replica.readable_end
             for parked in self._polls.take(self._has_records):
                 self._answer_poll(parked)

@@ -35,7 +35,7 @@ def counted_members(agreed: Collection[str], proposed: Collection[str]) -> froze
 
 def confirmed_by(held: Mapping[str, int], counted: Collection[str], confirmed: int) -> int:
     """The end of what every counted member holds; it never steps back. An unheard member holds nothing."""
-    return max(confirmed, min((held.get(member, 0) for member in counted), default=0))
+    return max(confirmed, min([held.get(member, 0) for member in counted], default=0))
 
 
 def enough_in_sync(agreed: Collection[str], minimum: int) -> bool:

@@ -104,10 +104,11 @@ class Master:
     def _wanted(self) -> frozenset[str]:
         """The set this master would have: those in time, and of the others those that hold all there may be."""
         replica, agreed = self._replica, self._group.sync_state_set
+        now_ms, lag_max_ms, confirmed = replica.now_ms, replica.settings.lag_max_ms, replica.confirmed
         wanted = {replica.name}
         for name, view in self._followers.items():
-            in_time = broker_rules.is_in_time(view.caught_up_ms, replica.now_ms, replica.settings.lag_max_ms)
-            joins = view.agrees and broker_rules.has_caught_up(view.held, replica.confirmed, self._takeover_end)
+            in_time = broker_rules.is_in_time(view.caught_up_ms, now_ms, lag_max_ms)
+            joins = view.agrees and broker_rules.has_caught_up(view.held, confirmed, self._takeover_end)
             if in_time and (name in agreed or joins):
                 wanted.add(name)
         return frozenset(wanted)
@@ -245,7 +246,7 @@ class Master:
             fetch = view.parked
             if fetch is None:
                 continue
-            unconfirmed = fetch.confirmed < min(replica.confirmed, fetch.end)
+            unconfirmed = fetch.confirmed < replica.confirmed and fetch.confirmed < fetch.end
             patience_ms = CONFIRMED_NEWS_MS if unconfirmed else replica.settings.fetch_park_ms
             news = fetch.end < replica.log.end or fetch.round < self._round
             if news or replica.now_ms - view.parked_ms >= patience_ms:
@@ -258,12 +259,13 @@ class Master:
     def settle(self) -> None:
         """Confirm, acknowledge and feed as far as what is known now allows."""
         replica = self._replica
-        held = {name: view.held for name, view in self._followers.items()} | {replica.name: replica.held}
+        held = {name: view.held for name, view in self._followers.items()}
+        held[replica.name] = replica.held
         if broker_rules.enough_in_sync(self._group.sync_state_set, replica.settings.min_in_sync):
             replica.confirm(broker_rules.confirmed_by(held, self._counted, replica.confirmed))
         for wait in self._acknowledgements.take(self._may_acknowledge):
             replica.reply(wait.request_id, wait.answer)
-        if self._strong:
+        if self._strong.waits:
             for strong in self._strong.take(self._may_answer):
                 replica.reply(strong.request_id, self._answer_strong(strong.body))
         self._answer_fetches()

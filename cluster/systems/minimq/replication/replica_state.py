@@ -73,7 +73,7 @@ class Replica:
         """Add a record and have it written; returns its position."""
         index = self.log.append(record)
         self._issued += 1
-        self._writing.append((self._issued, self.log.end))
+        self._writing.append((self._issued, index + 1))
         self._out.append(Write(token=self._issued, record=record))
         return index
 
@@ -96,7 +96,8 @@ class Replica:
 
     def confirm(self, position: int) -> None:
         """Everything below ``position``, as far as it is here, is confirmed."""
-        self.confirmed = max(self.confirmed, min(position, self.log.end))
+        if position > self.confirmed:
+            self.confirmed = max(self.confirmed, min(position, self.log.end))
 
     def polled(self, key: QueueKey, offset: int, records_max: int) -> Polled:
         """What a reader may see from ``offset`` on."""

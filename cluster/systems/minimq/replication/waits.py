@@ -81,23 +81,23 @@ Wait = TypeVar("Wait", Strong, Parked)
 
 
 class Waiting(Generic[Wait]):
-    """Waits in the order of their arrival."""
+    """Waits in the order of their arrival: ``waits``."""
 
     def __init__(self) -> None:
-        self._waits: list[Wait] = []
+        self.waits: list[Wait] = []
 
     def __len__(self) -> int:
-        return len(self._waits)
+        return len(self.waits)
 
     def add(self, wait: Wait) -> None:
         """Wait."""
-        self._waits.append(wait)
+        self.waits.append(wait)
 
     def take(self, ready: Callable[[Wait], bool]) -> list[Wait]:
         """Remove those that are ready."""
-        taken = [wait for wait in self._waits if ready(wait)]
+        taken = [wait for wait in self.waits if ready(wait)]
         if taken:
-            self._waits = [wait for wait in self._waits if wait not in taken]
+            self.waits = [wait for wait in self.waits if wait not in taken]
         return taken
 
     def expire(self, now_ms: int) -> list[Wait]:
@@ -106,5 +106,5 @@ class Waiting(Generic[Wait]):
 
     def clear(self) -> list[Wait]:
         """Remove all."""
-        taken, self._waits = self._waits, []
+        taken, self.waits = self.waits, []
         return taken

@@ -44,6 +44,8 @@ class CoreNode:
         switches.have_on(switches.Switch(bug, share, seed) if bug is not None else None)
         self.core = _core(self.config, birth)
         self._around = around
+        self._bent = bug is not None
+        self._refuses = self.config.role == "controller"
         self._acts: dict[type[Effect], Any] = {
             Send: lambda effect: around.send(effect.to, effect.body),
             Reply: lambda effect: around.answer(int(effect.id), effect.body),
@@ -57,7 +59,7 @@ class CoreNode:
         acts = self._acts
         for effect in effects:
             acts[type(effect)](effect)
-        if self.config.bug is not None:
+        if self._bent:
             for note in switches.take_notes():
                 self._around.say(f"planted bug acted {note}")
 
@@ -73,7 +75,7 @@ class CoreNode:
         """See ``SimulatedNode``; what a process answers beside its core is answered here."""
         if isinstance(body, GetSettings):
             self._around.answer(request, node_config.reported_settings(self.config))
-        elif self.config.role == "controller" and not isinstance(body, ControllerRequest):
+        elif self._refuses and not isinstance(body, ControllerRequest):
             self._around.answer(request, Rejected(reason="bad-request"))
         else:
             self._carry_out(self.core.handle(ClientRequest(id=str(request), body=body), now_ms))

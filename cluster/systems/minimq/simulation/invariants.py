@@ -21,9 +21,19 @@ class Invariants:
         self._sets: dict[tuple[str, int], tuple[str, ...]] = {}
         self._confirmed: dict[tuple[str, int], Any] = {}
         self._looked: dict[str, tuple[object, int]] = {}
+        self._last: dict[str, tuple[Any, ...]] = {}
+        """What of each core an invariant speaks of, when it was looked at last."""
 
     def look(self, core: Broker | Controller) -> str | None:
         """After an event of a core: what does not hold, None if all does."""
+        seen: tuple[Any, ...]
+        if isinstance(core, Broker):
+            seen = core, core.role, core.epoch, core.replica.confirmed
+        else:
+            seen = core, core.raft.role, core.raft.term, core.raft.commit, *core.metadata.values()
+        if self._last.get(core.name) == seen:  # what held then holds now
+            return None
+        self._last[core.name] = seen
         return self._of_broker(core) if isinstance(core, Broker) else self._of_controller(core)
 
     def _new(self, core: Broker | Controller, until: int) -> range:

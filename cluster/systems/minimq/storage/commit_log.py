@@ -54,6 +54,7 @@ class CommitLog:
     """Records at the positions 0 .. ``end`` - 1."""
 
     def __init__(self, records: Iterable[Record] = ()) -> None:
+        self.end = 0
         self._records: list[Record] = []
         self._epochs: list[tuple[int, int]] = []
         self._queues: dict[QueueKey, list[int]] = {}
@@ -61,11 +62,6 @@ class CommitLog:
         self._sequences: dict[Owned, list[int]] = {}
         for record in records:
             self.append(record)
-
-    @property
-    def end(self) -> int:
-        """The position after the last record."""
-        return len(self._records)
 
     @property
     def epochs(self) -> list[tuple[int, int]]:
@@ -87,8 +83,9 @@ class CommitLog:
 
     def append(self, record: Record) -> int:
         """Add a record; returns its position."""
-        index = len(self._records)
+        index = self.end
         self._records.append(record)
+        self.end = index + 1
         if record.epoch != self.last_epoch:
             self._epochs.append((record.epoch, index))
         key = QueueKey(record.topic, record.queue)
@@ -113,6 +110,7 @@ class CommitLog:
                 _pop(self._sequences, Owned(record.writer, key))
         while self._epochs and self._epochs[-1][1] >= start:
             self._epochs.pop()
+        self.end = len(self._records)
 
     def queue_length(self, key: QueueKey) -> int:
         """How many data records the queue holds, confirmed or not."""

@@ -104,6 +104,18 @@ def test_timers_and_the_world_keep_their_order_and_cancelled_timers_never_ring(k
     assert seen == ["soon", "timer", "world", "at"]
 
 
+def test_what_a_call_raises_is_told_and_the_others_go_on(keeper):
+    told, seen, loop = [], [], keeper.loop
+    loop.set_exception_handler(lambda _, context: told.append(context["exception"]))
+    loop.call_soon([].pop)
+    timer = loop.call_later(0.001, {}.__getitem__, "nothing")
+    loop.call_later(0.002, seen.append, "later")
+    assert timer.when() == pytest.approx(BEGIN_NS / NS_PER_S + 0.001)
+    waiting.sleep(1)
+    assert [type(error) for error in told] == [IndexError, KeyError]
+    assert seen == ["later"]
+
+
 def test_a_world_at_rest_is_an_error_and_no_hang(keeper):
     with pytest.raises(ChaosError, match="nothing is left to happen"):
         waiting.flag().wait()

@@ -38,6 +38,20 @@ def test_two_leaders_of_a_term_are_seen():
     assert seen == "c2 and c1 lead term 1"
 
 
+def test_a_core_that_has_changed_since_it_was_looked_at_is_looked_at_again():
+    kept = Invariants()
+    first, second = controller("c1", 1, 1, commit=1), controller("c2", 1, 2, commit=1)
+    first.raft.role = "leader"
+    assert [kept.look(core) for core in (first, second, first, second)] == [None] * 4
+    second.raft.role, second.raft.term = "leader", 1
+    assert kept.look(second) == "c2 and c1 lead term 1"
+    second.raft.role = "follower"
+    first.raft.commit = 2
+    assert kept.look(first) is None
+    second.raft.commit = 2
+    assert "committed" in kept.look(second)
+
+
 def test_two_entries_at_a_committed_place_are_seen_in_a_later_life_too():
     kept = Invariants()
     assert kept.look(controller("c1", 1, 1, commit=2)) is None
