@@ -273,7 +273,7 @@ def _runs_at_hand(
     codes = []
     for text, run in zip(paths, runs, strict=True):
         results = run if isinstance(run, ChaosError) else next(judged)
-        outputs.add(text, results)
+        outputs.add(text, results, None if isinstance(run, ChaosError) else run.home)
         if isinstance(run, ChaosError):
             codes.append(_refused(text, run))
             continue

@@ -8,6 +8,7 @@ from typing import Final
 import click
 import msgspec
 
+from chaos.cli.options.sections import FROM_NEWEST
 from chaos.core.errors import ChaosError, UsageError
 from chaos.core.gate import FAIL_ON, Gates
 from chaos.core.verdict import Results
@@ -67,9 +68,10 @@ class CheckOutputs:
         gates = Gates(thresholds=self._thresholds or (), fail_on=self._fail_on or FAIL_ON)
         return with_gate(results, None, gates, datetime.now(UTC).date())
 
-    def add(self, text: str, found: Results | ChaosError) -> None:
-        """Keep what was found of a path."""
-        self._found.append((text, found))
+    def add(self, text: str, found: Results | ChaosError, home: Path | None = None) -> None:
+        """Keep what was found of a path, or of the run in ``home``: its place from the newest says nothing later."""
+        name = home.resolve().name if home is not None and FROM_NEWEST.fullmatch(text) else text
+        self._found.append((name, found))
 
     def write(self) -> None:
         """Write the files.

@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING, Final
 import click
 import msgspec
 
+from chaos.cli.output import text_style
+
 if TYPE_CHECKING:
     from cluster.doctor import Fact
+    from reports.summary.text_style import TextStyle
 
 Rows = list[dict[str, str]]
 
@@ -142,25 +145,26 @@ def list_command(group: str, as_json: bool) -> int:
     if as_json:
         click.echo(msgspec.json.encode(rows_of(group)).decode())
         return 0
-    for line in _nemeses_lines() if group == "nemeses" else _lines(rows_of(group)):
+    style = text_style()
+    for line in _nemeses_lines(style) if group == "nemeses" else _lines(rows_of(group), style):
         click.echo(line)
     return 0
 
 
-def _nemeses_lines() -> Iterable[str]:
+def _nemeses_lines(style: "TextStyle") -> Iterable[str]:
     from chaos.cli.nemeses_list import lines, unavailable_faults
     from nemesis.faults.registry import broken_faults, faults
 
-    return lines(faults(), unavailable_faults(), broken_faults())
+    return lines(faults(), unavailable_faults(), broken_faults(), style)
 
 
-def _lines(found: Rows) -> Iterable[str]:
+def _lines(found: Rows, style: "TextStyle") -> Iterable[str]:
     rows = [_for_people(row) for row in found]
     columns = [name for name in rows[0] if name not in ("help", "error")] if rows else []
     widths = {name: max(len(row[name]) for row in rows) for name in columns}
     for row in rows:
         cells = [f"{row[name]:<{widths[name]}}" for name in columns]
-        yield "  ".join([*cells, row.get("error") or row["help"]])
+        yield from style.hang("".join(f"{cell}  " for cell in cells), row.get("error") or row["help"])
 
 
 IN_JSON_ONLY: Final = frozenset({"other versions", "build", "workloads", "systems"})
@@ -192,11 +196,14 @@ def doctor_command(as_json: bool) -> int:
         return 0
     shown = list(faults_together(found))
     width = max(len(fact.name) for fact in shown)
+    style = text_style()
     for fact in shown:
         word = "ok" if fact.ok else "absent" if fact.optional else "missing"
-        click.echo(f"{word:<7}  {fact.name:<{width}}  {fact.detail}")
-        if not fact.ok and fact.help:
-            click.echo(f"{'':<{width + 11}}{fact.help}")
+        begin = f"{word:<7}  {fact.name:<{width}}  "
+        for line in style.hang(begin, fact.detail):
+            click.echo(line)
+        if not fact.ok and fact.help:  # a command to copy: on one line
+            click.echo(f"{'':<{len(begin) if style.has_room(begin) else 4}}{fact.help}")
     return 0
 
 

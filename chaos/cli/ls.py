@@ -48,7 +48,11 @@ def ls_command(store: str, as_json: bool) -> int:
     ]
     shown = text_style()
     table = shown.table(
-        _HEAD, cells, elastic=(7,), tone=lambda row, column: rows[row].tone if column == _VERDICT else ""
+        _HEAD,
+        cells,
+        elastic=(7, 5),
+        spare=(7, 2, 3, 4, 5),
+        tone=lambda row, column: rows[row].tone if column == _VERDICT else "",
     )
     for line in table:
         print(line)

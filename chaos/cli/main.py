@@ -10,7 +10,10 @@ import importlib
 import importlib.util
 import io
 import os
+import re
 import sys
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -75,6 +78,18 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that was typed.
+
+        Raises:
+            UsageError: one of its words is empty, as where a script's variable is not set.
+        """
+        if not ctx.resilient_parsing:
+            check_words(args)
+        return super().resolve_command(ctx, args)
+
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
         """The commands and options that begin as typed, without importing any."""
         from click.shell_completion import CompletionItem
@@ -88,6 +103,20 @@ class LazyGroup(click.Group):
         for section, names in SECTIONS.items():
             with formatter.section(section):
                 formatter.write_dl([(name, COMMANDS[name][1]) for name in names])
+
+
+def check_words(words: Sequence[str]) -> None:
+    """Check that no word of a command line and no value of an option is empty.
+
+    Raises:
+        UsageError: naming the option, or the word before.
+    """
+    for before, word in pairwise(words):
+        if word == "":
+            what = before if before.startswith("-") else f"the word after {before}"
+            raise UsageError(f"{what}: it is empty; give a value, or leave it out")
+        if re.fullmatch(r"--[a-z-]+=", word):
+            raise UsageError(f"{word[:-1]}: it is empty; give a value, or leave it out")
 
 
 _HELP: Final = """Break a real cluster and prove from the history what it lost or got wrong.

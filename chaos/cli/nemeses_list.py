@@ -13,6 +13,7 @@ from nemesis.faults.fault import Fault
 from nemesis.faults.params import Param, params_of, words_range
 from nemesis.plan.nemesis_names import MANY, NOOP, catalog, help_lines
 from nemesis.targets.selectors import WHOM
+from reports.summary.text_style import PIPED, TextStyle
 
 EXAMPLES: Final = (
     ("leader-kill", "the leader of one replica group or partition, drawn for each fault"),
@@ -38,34 +39,38 @@ def unavailable_faults() -> dict[str, str]:
     return missing_here(faults(), {}, here=True)
 
 
-def lines(faults: Mapping[str, type[Fault]], lacking: Mapping[str, str], broken: Mapping[str, str]) -> Iterator[str]:
+def lines(
+    faults: Mapping[str, type[Fault]], lacking: Mapping[str, str], broken: Mapping[str, str], style: TextStyle = PIPED
+) -> Iterator[str]:
     """The lines.
 
     Args:
         faults: every fault by name.
         lacking: why this machine cannot do a fault, by its name.
         broken: why a fault does not load, by its name.
+        style: of the stream that they are for.
     """
-    yield _HEAD
+    yield from (*style.fit(_HEAD.rstrip()), "")
     yield "WHOM"
-    yield from _table([(selector.value, said) for selector, said in WHOM.items()])
+    yield from _table([(selector.value, said) for selector, said in WHOM.items()], style)
     yield "\nExamples"
-    yield from _table(EXAMPLES)
+    yield from _table(EXAMPLES, style)
     yield "\nNames of their own"
-    yield from _table(_own_names())
+    yield from _table(_own_names(), style)
     yield "\nFAULT, and each PARAM=DEFAULT with what it may be"
     reasons = list(dict.fromkeys(lacking[name] for name in faults if name in lacking))
     notes = {name: f" NOT HERE ({reasons.index(why) + 1})" for name, why in lacking.items() if name in faults}
     rows = [(name, _told(fault) + notes.get(name, "")) for name, fault in faults.items()]
-    yield from _table([*rows, *broken.items()])
+    yield from _table([*rows, *broken.items()], style)
     if reasons:
         yield "\nNOT HERE: tried on this machine, with hosts in namespaces"
-        yield from (f"  ({number}) {why}" for number, why in enumerate(reasons, 1))
+        for number, why in enumerate(reasons, 1):
+            yield from style.hang(f"  ({number}) ", why)
 
 
-def _table(rows: Sequence[tuple[str, str]]) -> Iterator[str]:
+def _table(rows: Sequence[tuple[str, str]], style: TextStyle) -> Iterator[str]:
     width = max((len(name) for name, _ in rows), default=0)
-    return (f"  {name:<{width}}  {said}" for name, said in rows)
+    return (line for name, said in rows for line in style.hang(f"  {name:<{width}}  ", said))
 
 
 def _own_names() -> list[tuple[str, str]]:

@@ -19,6 +19,16 @@ from chaos.core.errors import UsageError
 from chaos.core.op import Type
 
 _TYPES = {kind.word: kind for kind in (Type.OK, Type.FAIL, Type.INFO, Type.NOT_SENT)}
+_FILTERS = {
+    "--key": "keys",
+    "--process": "processes",
+    "--f": "kinds",
+    "--type": "types",
+    "--node": "node",
+    "--from": "from_s",
+    "--to": "to_s",
+}
+"""The options that choose operations, each with the name of its parameter."""
 _NUMBER = AmountType(Amount("count", 0, 1 << 31))
 _TIME = AmountType(Amount("duration", -DAY_S, 30 * DAY_S))
 
@@ -188,10 +198,20 @@ def _lines(folder: Path, around: str | None, context: int, filters: dict[str, An
     )
     merged = heapq.merge(operations, history_text.event_lines(events, run), key=lambda line: line.time_ns)
     if target is None:
-        return (line.text for line in merged)
+        return _all(merged, [option for option, name in _FILTERS.items() if filters[name] not in ((), None)])
     if target.value is None and target.offset is None:
         return history_text.lines_around(_nearest(merged, target.at_ns), context, lambda line: line.hit)
     return history_text.lines_around(merged, context, lambda line: line.hit)
+
+
+def _all(lines: Iterator[Any], given: list[str]) -> Iterator[str]:
+    """Every line; one more says so if no operation is among them, and which options were given."""
+    operations = 0
+    for line in lines:
+        operations += not line.event
+        yield line.text
+    if not operations:
+        yield f"no operation fits {', '.join(given)}" if given else "there is no operation in this history"
 
 
 def _hits(folder: Path, target: Sought | None) -> Any:

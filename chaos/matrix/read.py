@@ -40,7 +40,7 @@ def read_matrix(text: str) -> Matrix:
         return matrix_of(parse((_FOLDER / f"{text}.yaml").read_text(), f"{text}.yaml"))
     if not path.exists():
         raise UsageError(f"{text}: no such file, and no shipped matrix; shipped: {', '.join(shipped_matrices())}")
-    return matrix_of(read(path, "chaos matrix"))
+    return matrix_of(read(path, "FILE"))
 
 
 def matrix_of(source: Source) -> Matrix:

@@ -29,6 +29,8 @@ def read_plan(path: Path) -> tuple[Row, ...]:
         lines = path.read_bytes().splitlines()
     except FileNotFoundError:
         raise HistoryError(f"{path}: no such file; name a run folder that `chaos run` made") from None
+    except IsADirectoryError:
+        raise HistoryError(f"{path}: a folder; name the file plan.jsonl in it") from None
     for number, line in enumerate(lines, 1):
         try:
             row = decoder.decode(line)

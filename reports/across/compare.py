@@ -20,6 +20,8 @@ from reports.page.spread import spread_of
 
 MOST: Final = 8
 """Runs beside each other at most: more fit no screen; the index is for them."""
+_NAMED: Final = 8
+"""Settings that the sentence about them names at most; the table below has them all."""
 FAULTS: Final = "faults"
 MEDIAN: Final = ", median"
 BLOCKS: Final = f"blocks of {BLOCK_S:g} s"
@@ -260,6 +262,7 @@ def _sentences(columns: Sequence[Column], settings: Sequence[Changed], sections:
     """What a reader needs first: verdicts, what else differs for certain, what the settings were."""
     verdicts = [f"{one.letter} is {_word(one)}" for one in columns]
     told = [f"{', '.join(verdicts)}."]
+    told += [f"They tested different things: {'; '.join(apart)}."] if (apart := _apart(columns)) else []
     rows = [(section, row) for section in sections for row in section.rows]
     facts = [row.name for section, row in rows if row.differs and section.title in ("Checks", "Anomalies")]
     if facts:
@@ -271,13 +274,24 @@ def _sentences(columns: Sequence[Column], settings: Sequence[Changed], sections:
     told += [f"{'; '.join(clear)}."] if clear else []
     told += [f"No clear difference beyond the runs' own spread: {', '.join(same)}."] if same else []
     told += [f"Too few values to compare: {', '.join(few)}."] if few else []
-    names = ", ".join(one.name for one in settings)
+    names = ", ".join(one.name for one in settings[:_NAMED])
+    if more := len(settings) - _NAMED:
+        names += f" and {more} more, listed below" if more > 0 else ""
     told.append(
         f"{words.plural(len(settings), 'setting')} differ{'s' * (len(settings) == 1)}: {names}."
         if settings
         else "All settings are the same."
     )
     return told
+
+
+def _apart(columns: Sequence[Column]) -> list[str]:
+    """What was tested where that is not one thing: the systems, the workloads."""
+    return [
+        f"{many} {', '.join(f'{one.letter} {getattr(one, field)}' for one in columns)}"
+        for field, many in (("system", "systems"), ("workload", "workloads"))
+        if len({getattr(one, field) for one in columns}) > 1
+    ]
 
 
 def _word(column: Column) -> str:

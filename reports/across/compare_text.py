@@ -16,7 +16,8 @@ def lines(made: Comparison, style: TextStyle = PIPED) -> list[str]:
     """The comparison's lines."""
     out = [line for sentence in made.sentences for line in style.wrap(sentence)]
     alike = [{run.system for run in made.runs}, {run.workload for run in made.runs}, {run.nemesis for run in made.runs}]
-    out += ["", style.shorten(" · ".join(only for (only, *others) in alike if not others)), *_runs(made.runs, style)]
+    title = " · ".join(only for (only, *others) in alike if not others)
+    out += ["", *([style.shorten(title)] if title else []), *_runs(made.runs, style)]
     letters = tuple(run.letter for run in made.runs)
     if made.settings:
         cells = [(one.name, *one.values) for one in made.settings]

@@ -17,6 +17,9 @@ PROSE: Final = 110
 NARROWEST: Final = 40
 """A terminal that says that it is narrower is taken for one of this width."""
 _BREAKS: Final = re.compile(r"[ \t\r\n]+")
+_GAPS: Final = re.compile(" {3,}")
+_BESIDE: Final = 28
+"""Columns that a text needs at least to stand beside a cell."""
 _LEAST: Final = 16
 """Columns that a cell keeps at least where a row does not fit."""
 
@@ -43,6 +46,28 @@ class TextStyle(msgspec.Struct, frozen=True):
         """A line as it is, or as several where it does not fit the terminal."""
         return self.wrap(text) if self.fits else [text]
 
+    def hang(self, begin: str, text: str) -> list[str]:
+        """A cell and the text beside it: where lines are made to fit, those after the first are indented as deep.
+
+        Where that would leave little room for words, the text stands below, indented by four.
+        """
+        if not self.fits:
+            return [begin + text]
+        beside = self.has_room(begin)
+        lines = textwrap.wrap(
+            text,
+            self.width,
+            initial_indent=begin if beside else "    ",
+            subsequent_indent=" " * (len(begin) if beside else 4),
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        return lines if beside and lines else [*self.wrap(_GAPS.sub("  ", begin)), *lines]
+
+    def has_room(self, begin: str) -> bool:
+        """Whether a text can stand beside a cell."""
+        return not self.fits or len(begin) + _BESIDE <= self.width
+
     def shorten(self, text: str, width: int | None = None) -> str:
         """A text on one line: of at most so many columns (the terminal's) where rows are made to fit."""
         line = _one_line(text)
@@ -56,6 +81,7 @@ class TextStyle(msgspec.Struct, frozen=True):
         *,
         right: Sequence[int] = (),
         elastic: Sequence[int] = (),
+        spare: Sequence[int] = (),
         tone: Callable[[int, int], Tone] = lambda _row, _column: "",
     ) -> list[str]:
         """Columns two blanks apart, as wide as their widest cell.
@@ -65,14 +91,18 @@ class TextStyle(msgspec.Struct, frozen=True):
             rows: the others.
             right: the columns whose cells stand at their right.
             elastic: the columns that give way where a row does not fit, the first one first.
+            spare: the columns that are left out where a row does not fit even so, the first one first.
             tone: of a cell, by the positions of its row and column.
         """
         whole = [[_one_line(cell) for cell in row] for row in (head, *rows)]
         widths = self._widths(whole, elastic)
+        left_out = self._left_out(widths, spare)
         out = []
         for number, row in enumerate(whole):
             cells = []
             for column, (cell, width) in enumerate(zip(row, widths, strict=True)):
+                if column in left_out:
+                    continue
                 text = cell if len(cell) <= width else self.shorten(cell, width)
                 gap = " " * (width - len(text))
                 shown = self.paint(text, tone(number - 1, column) if number else "")
@@ -88,13 +118,26 @@ class TextStyle(msgspec.Struct, frozen=True):
                 widths[column] = max(min(_LEAST, widths[column]), widths[column] - over)
         return widths
 
+    def _left_out(self, widths: Sequence[int], spare: Sequence[int]) -> list[int]:
+        """The first of the columns that can be spared, as many as it takes until a row fits."""
+        for count in range(len(spare) + 1):
+            kept = [width for column, width in enumerate(widths) if column not in spare[:count]]
+            if not self.fits or sum(kept) + 2 * (len(kept) - 1) <= self.width:
+                return list(spare[:count])
+        return list(spare)
+
 
 PIPED: Final = TextStyle()
 """What is not for a terminal."""
 
 
-def style_of(stream: IO[str], environ: Mapping[str, str] = os.environ) -> TextStyle:
-    """The look of a stream: NO_COLOR takes colours away, FORCE_COLOR gives them behind a pipe too."""
+def style_of(stream: IO[str] | None, environ: Mapping[str, str] = os.environ) -> TextStyle:
+    """The look of a stream: NO_COLOR takes colours away, FORCE_COLOR gives them behind a pipe too.
+
+    ``stream``: None where it was closed before the program began.
+    """
+    if stream is None:
+        return PIPED
     terminal = stream.isatty()
     width = _columns(stream, environ) if terminal else PROSE
     return TextStyle(width=max(NARROWEST, width), fits=terminal, colour=has_colour(environ, terminal=terminal))

@@ -16,7 +16,8 @@ REPEAT: Final = "Many runs in simulated time (--backend sim)"
 HUNT: Final = "Which runs, and for how long"
 SHRINK: Final = "What counts as the same failure"
 OTHER: Final = "Options"
-_FROM_NEWEST: Final = re.compile(r"-\d+")
+FROM_NEWEST: Final = re.compile(r"-\d+")
+"""How a run is named by its place from the newest: -1, -2, …"""
 ORDER: Final = (COMMON, HUNT, SHRINK, FAULTS, LOAD, CHECKS, CLUSTER, DOCKER, SSH, REPEAT, OTHER)
 """The headings as help shows them."""
 
@@ -70,7 +71,7 @@ class RunCommand(SectionCommand):
         for word in args if not ctx.resilient_parsing else ():
             if word == "--":
                 break
-            if value_of is None and word.startswith("-") and not _FROM_NEWEST.fullmatch(word):
+            if value_of is None and word.startswith("-") and not FROM_NEWEST.fullmatch(word):
                 name = word.partition("=")[0] if word.startswith("--") else word[:2]
                 if name not in options:
                     raise click.NoSuchOption(name, ctx=ctx)

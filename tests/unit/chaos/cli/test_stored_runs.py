@@ -36,6 +36,19 @@ def store(tmp_path: Path) -> Path:
     return tmp_path / "store"
 
 
+def test_a_run_that_was_named_by_its_place_has_its_id_in_the_files_of_a_verdict(store: Path, tmp_path: Path) -> None:
+    junit, summary = tmp_path / "x.xml", tmp_path / "x.md"
+    chaos("check", "-3", "--store", str(store), "--junit", str(junit), "--summary", str(summary))
+    assert '<testsuite name="20261122T070001Z-0001"' in junit.read_text()
+    assert summary.read_text().startswith("# 20261122T070001Z-0001: FAIL")
+
+
+def test_show_says_which_options_no_operation_fits(store: Path) -> None:
+    where = ("show", "-3", "--store", str(store))
+    assert said(*where, "--key", "99", "--from", "0").splitlines()[-1] == "no operation fits --key, --from"
+    assert "no operation" not in said(*where, "--key", "0")
+
+
 def test_ls_shows_the_newest_first_with_verdict_and_sentence(store: Path) -> None:
     rows = [json.loads(line) for line in said("ls", "--store", str(store), "--json").splitlines()]
     assert [(row["back"], row["valid"], row["status"]) for row in rows] == [

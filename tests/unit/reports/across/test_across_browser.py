@@ -91,6 +91,15 @@ def test_paper_has_every_heading_and_nothing_to_press(
     assert not page.locator("#filters").is_visible()
 
 
+@pytest.mark.parametrize("which", ["index", "compared"])
+def test_keys_scroll_every_table_that_may_be_wider_than_the_window(
+    open_page: Open, request: pytest.FixtureRequest, which: str
+) -> None:
+    page = open_page(request.getfixturevalue(which))
+    assert page.locator(".scroll").count() > 1
+    assert page.locator(".scroll:not([tabindex='0'])").count() == 0
+
+
 def test_cells_are_shaded_by_recovery_where_that_is_asked(open_page: Open, tmp_path: Path) -> None:
     out = tmp_path / "matrix.html"
     out.write_text(texts(PLAN, ROWS, ())["index.html"])

@@ -50,6 +50,20 @@ def test_longer_outages_beyond_their_spread_are_called_longer_and_less_available
     assert "send RTO higher in B (1.4 s → 5.4 s)" in " ".join(made.sentences)
 
 
+def test_runs_of_other_systems_are_said_to_test_other_things_and_few_settings_are_named() -> None:
+    one, other = run_of(), run_of(system="etcd", workload="register", settings={f"s{n}": n for n in range(20)})
+    made = compare([figures_of(run, synthetic.results("valid")) for run in (one, other)], ["a", "b"])
+    told = " ".join(made.sentences)
+    version = one.system_version
+    assert (
+        f"different things: systems A {one.system} {version}, B etcd {version}; workloads A queue, B register." in told
+    )
+    assert " more, listed below." in told
+    assert "settings.s19" not in told
+    assert {changed.name for changed in made.settings} >= {"settings.s0", "settings.s19"}
+    assert "different things" not in " ".join(compare([figures_of(one, None)] * 2, ["a", "b"]).sentences)
+
+
 def test_a_difference_that_the_faults_spread_explains_is_not_called_one() -> None:
     made = compare([with_outages([1.0, 5.0, 2.0, 9.0, 1.5]), with_outages([2.0, 6.0, 3.0, 8.0, 1.0])], ["a", "b"])
     median = row(made, "send RTO, median")

@@ -88,5 +88,11 @@ def test_on_a_phone_no_word_is_broken_and_nothing_is_cut_off(open_page: Open, fo
     assert page.get_by_role("button", name="took").is_visible(), "sorted on a phone as well"
 
 
+def test_keys_scroll_every_table_that_may_be_wider_than_the_window(open_page: Open, folder: Path) -> None:
+    page = open_page(folder / "index.html")
+    assert page.locator(".scroll").count() > 1
+    assert page.locator(".scroll:not([tabindex='0'])").count() == 0
+
+
 def test_every_reader_reaches_all_of_it(open_page: Open, folder: Path) -> None:
     assert hindrances(open_page(folder / "index.html")) == []

@@ -60,3 +60,37 @@ def test_on_paper_the_panels_keep_their_shape(open_page: Open, folders: dict[str
     assert shown == pytest.approx(drawn, rel=0.02), "what is drawn is squeezed"
     assert page.evaluate("document.documentElement.scrollWidth") <= 703
     assert broken_words(page) == []
+
+
+def test_on_paper_unfolded_rows_of_a_stacked_table_are_stacked_too(open_page: Open, folders: dict[str, Path]) -> None:
+    page = open_page(folders["invalid"] / "report.html")
+    page.evaluate(
+        """() => {
+          const table = document.querySelector('table.stack'), row = table.querySelector('tr:has(td)');
+          const more = document.createElement('tr');
+          more.className = 'more';
+          for (let i = 0; i < 12; i++) more.innerHTML += '<td class="n" data-l="under fault">2 leader-kill</td>';
+          row.after(more);
+          table.dataset.folded = '';
+        }"""
+    )
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 703, "height": 1000})
+    until(page, "innerWidth === 703")
+    assert page.locator("table.stack[data-folded] tr.more").is_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 703
+
+
+def test_on_paper_names_of_settings_are_whole_beside_long_values(open_page: Open, folders: dict[str, Path]) -> None:
+    page = open_page(folders["invalid"] / "report.html")
+    page.evaluate(
+        """() => document.querySelectorAll('.grid tbody:not(:has(td:nth-child(3)))').forEach(body => {
+          body.innerHTML += '<tr><td class="mono">broker.minInSyncReplicas</td><td class="mono">' +
+            'assumptions, final-reads, '.repeat(9) + '</td></tr>';
+        })"""
+    )
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 703, "height": 1000})
+    until(page, "innerWidth === 703")
+    assert page.locator(".grid").count() > 0
+    assert broken_words(page) == []

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.summary.text_style import NARROWEST, PROSE, TextStyle, has_colour, style_of
+from reports.summary.text_style import NARROWEST, PIPED, PROSE, TextStyle, has_colour, style_of
 
 
 @pytest.mark.parametrize(
@@ -59,6 +59,38 @@ def test_columns_give_way_in_their_order_and_no_further_than_they_must() -> None
     (_, line) = TextStyle(width=50, fits=True).table(("one", "two", "three"), rows, elastic=(1, 2))
     assert line == f"{'a' * 10}  {'b' * 15}…  {'c' * 19}…"
     assert TextStyle(width=50).table(("one", "two", "three"), rows, elastic=(1, 2))[1] == "  ".join(rows[0])
+
+
+def test_columns_that_can_be_spared_go_where_a_row_does_not_fit_otherwise() -> None:
+    rows = [("1", "2026-11-28", "PASS", "a long sentence " * 3)]
+    head = ("", "BEGAN", "VERDICT", "FOUND")
+
+    def shown(width: int) -> list[str]:
+        return TextStyle(width=width, fits=True).table(head, rows, elastic=(3,), spare=(3, 1))[0].split()
+
+    assert shown(60) == ["BEGAN", "VERDICT", "FOUND"]
+    assert shown(30) == ["BEGAN", "VERDICT"]
+    assert shown(20) == ["VERDICT"]
+    assert PIPED.table(head, rows, spare=(3, 1))[0].split() == ["BEGAN", "VERDICT", "FOUND"]
+
+
+def test_a_text_beside_a_cell_hangs_below_itself() -> None:
+    text = "the leader of one group, drawn for each fault"
+    assert TextStyle(width=50, fits=True).hang("leader-kill   ", text) == [
+        "leader-kill   the leader of one group, drawn for",
+        "              each fault",
+    ]
+    assert TextStyle(width=40, fits=True).hang("leader-kill   ", text) == [
+        "leader-kill",
+        "    the leader of one group, drawn for",
+        "    each fault",
+    ]
+    assert PIPED.hang("leader-kill   ", text * 9) == ["leader-kill   " + text * 9]
+    assert TextStyle(width=50, fits=True).hang("leader-kill   ", "") == ["leader-kill"]
+
+
+def test_a_stream_that_was_closed_is_no_terminal() -> None:
+    assert style_of(None, {"COLUMNS": "50", "FORCE_COLOR": "1"}) == PIPED
 
 
 def test_cells_are_one_line_and_keep_their_thin_blanks() -> None:
@@ -122,6 +154,11 @@ def test_a_judged_run_has_no_colour_where_none_is_wanted(store: Path) -> None:
     said = shown(80, store, "check", "-1", "--check", "no-loss", NO_COLOR="1")
     assert "FAIL  -1" in said
     assert re.findall(r"\x1b\[[\d;]*m", said) == []
+
+
+@pytest.mark.parametrize(("columns", "argv"), [(40, ["ls"]), (80, ["list", "checks"]), (80, ["list", "bugs"])])
+def test_lists_fit_a_real_terminal(store: Path, columns: int, argv: list[str]) -> None:
+    assert max(map(len, shown(columns, store, *argv, NO_COLOR="1").splitlines())) <= columns
 
 
 def test_a_list_of_runs_fits_and_behind_a_pipe_it_is_whole(store: Path) -> None:
