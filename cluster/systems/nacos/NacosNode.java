@@ -19,15 +19,30 @@ import org.springframework.context.ConfigurableApplicationContext;
  *
  * <p>A server reads the configuration before it serves, and ends itself if it was elected to follow a moment ago: it looks
  * for the leader in a table that it fills every few seconds. Until it serves, the table is kept up to date here.
+ * Where that does not help, since there is no leader any more, it ends with 75.
  *
  * <p>With the property {@code chaos.once} it ends once it serves, which leaves an archive of the classes that it used.
  */
 public final class NacosNode {
   private static final String GROUP = "nacos_config";
   private static final long EVERY_MS = 20;
+  private static final int ENDED_BEFORE_IT_SERVED = 75; // whoever started it starts it again
   private static volatile boolean serves;
 
-  public static void main(String[] arguments) throws Exception {
+  public static void main(String[] arguments) {
+    try {
+      serve(arguments);
+    } catch (Throwable error) {
+      error.printStackTrace();
+      System.exit(ENDED_BEFORE_IT_SERVED);
+    }
+    serves = true;
+    if (Boolean.getBoolean("chaos.once")) {
+      System.exit(0);
+    }
+  }
+
+  private static void serve(String[] arguments) throws Exception {
     EnvUtil.setDeploymentType(DeploymentType.getType(Constants.NACOS_DEPLOYMENT_TYPE_SERVER));
     Thread table = new Thread(NacosNode::keepUpToDate, "leader-until-served");
     table.setDaemon(true);
@@ -37,10 +52,6 @@ public final class NacosNode {
         new SpringApplicationBuilder(NacosServerBasicApplication.class).web(WebApplicationType.NONE).run(arguments);
     NacosStartUpManager.start(NacosStartUp.WEB_START_UP_PHASE);
     new SpringApplicationBuilder(NacosServerWebApplication.class).parent(core).run(arguments);
-    serves = true;
-    if (Boolean.getBoolean("chaos.once")) {
-      System.exit(0);
-    }
   }
 
   private static void keepUpToDate() {

@@ -17,6 +17,8 @@ from chaos.core.errors import DeployError
 
 MAIN: Final = "NacosNode"
 SOURCE: Final = Path(__file__).with_name(f"{MAIN}.java")
+ENDED_BEFORE_IT_SERVED: Final = 75
+"""The exit code of a server that could not start, and may try again."""
 ARCHIVE: Final = "nacos.jsa"
 LOG: Final = "archive.log"
 """What the server said that made the archive; with no archive beside it, why there is none."""

@@ -10,16 +10,20 @@ from typing import Final
 from chaos.storage.runinfo import NodeInfo
 from cluster.nodes.process import STDOUT
 from cluster.system import ClusterView, Launch
-from cluster.systems.nacos.archive import ARCHIVE, CLASS_PATH, JVM, MAIN, places
+from cluster.systems.nacos.archive import ARCHIVE, CLASS_PATH, ENDED_BEFORE_IT_SERVED, JVM, MAIN, places
 from cluster.systems.nacos.programs import WHOLE
 from cluster.systems.nacos.servers import PORT
 from cluster.systems.nacos.settings import ELECTION, EXPIRES, LOADS_AGAIN, NAMESPACE, PUBLIC
 
+_STARTS: Final = 4
 _START: Final = (
     f'from=$1; shift; [ -f "$from/{WHOLE}" ] && exec java "$@" -jar "$from/{WHOLE}"; ln -sfn "$from/lib" lib; '
-    f'[ -f "$from/{ARCHIVE}" ] && set -- "-XX:SharedArchiveFile=$from/{ARCHIVE}" "$@"; '
-    f'exec java "$@" -cp {CLASS_PATH} {MAIN}'
+    f'[ -f "$from/{ARCHIVE}" ] && set -- "-XX:SharedArchiveFile=$from/{ARCHIVE}" "$@"; n=1; '
+    f'until java "$@" -cp {CLASS_PATH} {MAIN}; code=$?; [ $code != {ENDED_BEFORE_IT_SERVED} ] || [ $n = {_STARTS} ]; '
+    f'do n=$((n + 1)); echo "chaos: Nacos ended before it served; start $n of {_STARTS}"; done; exit $code'
 )
+"""A server ends itself where it cannot read the configuration as it starts: a late peer is enough. Then it starts
+again, as it would under a supervisor. Once it has served, its end is its end."""
 _LOGS: Final = ("nacos", "alipay-jraft", "protocol-raft", "naming-server", "protocol-distro")
 _PROPERTIES: Final = {
     "nacos.server.main.port": str(PORT),

@@ -60,6 +60,7 @@ class Result(msgspec.Struct):
     """What every answer is wrapped in; 0 for none that is an error."""
 
     code: int
+    message: str = ""
     data: msgspec.Raw = msgspec.Raw(b"null")
 
 
@@ -144,6 +145,16 @@ class Server:
             raise (Indefinite if write else Definite)(f"malformed answer: {error}") from None
         raise outcome(answer.status, answer.body, write=write)
 
+    async def readiness(self, deadline_ns: int) -> tuple[int, Result | None]:
+        """Whether it serves: the status of HTTP, and the answer if it is one of Nacos. Raises as ``_call``."""
+        answer = await self._links.ask(Call(Request(_target(_READY, {}))), deadline_ns)
+        if answer.status != OK:
+            self._links.close()
+        try:
+            return answer.status, msgspec.json.decode(answer.body, type=Result)
+        except msgspec.DecodeError:
+            return answer.status, None
+
     def close(self) -> None:
         """Drop every connection that is not in use; safe to call twice."""
         self._links.close()
@@ -197,12 +208,14 @@ async def settings_of(server: Server, state: State, deadline_ns: int) -> dict[st
 
 
 async def not_serving(server: Server, deadline_ns: int) -> str | None:
-    """Why a server does not serve yet; None if it says that its configuration and its naming do."""
+    """Why a server does not serve yet, in its own words; None if it says that its configuration and its naming do."""
     try:
-        await server.get(_READY, {}, str, deadline_ns)
+        status, told = await server.readiness(deadline_ns)
     except (Definite, Indefinite) as error:
         return str(error)
-    return None
+    if status == OK and told is not None and not told.code:
+        return None
+    return f"status {status}: {told.message if told is not None else 'no answer of Nacos'}"
 
 
 class Servers:

@@ -23,20 +23,49 @@ def artefacts(tmp_path):
     return lib.parent
 
 
-def started(tmp_path, artefacts):
-    """The arguments that the start of a server gives to Java, once the server is started for the second time."""
+def start(tmp_path, artefacts, java):
+    """What becomes of the start of a server whose JVM is a shell script."""
     home, programs = tmp_path / "home", tmp_path / "bin"
-    home.mkdir()
-    programs.mkdir()
-    (programs / "java").write_text(JAVA)
+    home.mkdir(exist_ok=True)
+    programs.mkdir(exist_ok=True)
+    (programs / "java").write_text(java)
     (programs / "java").chmod(0o755)
     view = view_of(Nacos())
     made = Nacos().launch(view.nodes[0], str(home), str(artefacts), view)
     environment = {**made.env, "PATH": f"{programs}:/usr/bin:/bin"}
-    for _ in range(2):
-        done = subprocess.run(made.argv, cwd=home, env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(made.argv, cwd=home, env=environment, capture_output=True, text=True, check=False)
     assert done.stderr == ""
+    return done
+
+
+def started(tmp_path, artefacts):
+    """The arguments that the start of a server gives to Java, once the server is started for the second time."""
+    start(tmp_path, artefacts, JAVA)
+    done = start(tmp_path, artefacts, JAVA)
+    assert done.returncode == 0
     return done.stdout.split()
+
+
+@pytest.mark.parametrize(("ends", "tries", "code"), [(1, 2, 0), (3, 4, 0), (9, 4, 75)])
+def test_a_server_that_ends_before_it_serves_starts_again_a_few_times(tmp_path, artefacts, ends, tries, code):
+    counted = f"echo >> tries; [ $(wc -l < tries) -gt {ends} ] || exit 75"
+    done = start(tmp_path, artefacts, f"#!/bin/sh\n{counted}\n")
+    assert done.returncode == code
+    assert done.stdout.splitlines() == [
+        f"chaos: Nacos ended before it served; start {number} of 4" for number in range(2, tries + 1)
+    ]
+    assert (tmp_path / "home" / "tries").read_text() == "\n" * tries
+
+
+@pytest.mark.parametrize("code", [0, 1, 134])
+def test_a_server_that_has_served_ends_where_it_ends(tmp_path, artefacts, code):
+    """134: the JVM aborted."""
+    done = start(tmp_path, artefacts, f"#!/bin/sh\nexit {code}\n")
+    assert (done.returncode, done.stdout) == (code, "")
+
+
+def test_the_node_ends_with_the_code_that_asks_for_another_start():
+    assert f"ENDED_BEFORE_IT_SERVED = {archive.ENDED_BEFORE_IT_SERVED};" in archive.SOURCE.read_text()
 
 
 def test_jars_are_named_alike_wherever_they_are(tmp_path, artefacts):

@@ -162,13 +162,29 @@ def test_only_settings_that_somebody_asked_for_must_be_in_effect():
     ), "the longest counts"
 
 
-@pytest.mark.parametrize("answer", [STARTING, StopIteration], ids=["starting", "closed"])
-def test_a_cluster_is_not_ready_while_a_server_does_not_serve(answer):
+DOWN = (503, said(None, 30000).replace(b"success", b"naming not in readiness"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (STARTING, "status 503: no answer of Nacos"),
+        (DOWN, "status 503: naming not in readiness"),
+        (said(None, 30000).replace(b"success", b"server is DOWN now"), "status 200: server is DOWN now"),
+        (StopIteration, "connection "),
+    ],
+    ids=["starting", "down", "down, told with 200", "closed"],
+)
+def test_a_cluster_is_not_ready_while_a_server_does_not_serve(answer, why):
+    """It waits for a peer, say: the one line names it, and gives its own words."""
+
     async def ask(probe, _):
         return await probe.readiness()
 
     fakes = [FakeServer(), FakeServer({("GET", READY): answer}), FakeServer()]
-    assert asked_of(fakes, ask).startswith("n2 does not serve: ")
+    said_of = asked_of(fakes, ask)
+    assert said_of.startswith(f"n2 does not serve: {why}")
+    assert "\n" not in said_of
 
 
 DONE = {(method, CONFIG): said(True) for method in ("POST", "DELETE")}
