@@ -82,8 +82,8 @@ def test_registers_and_leases_are_known():
 def test_what_is_promised():
     system = Nacos()
     promised = system.promises(system.resolve({ELECTION: "6000"}))
-    assert (promised.recovers_within_s, promised.rejoins_within_s, promised.allowed) == (78.0, 78.0, {})
-    assert system.promises(system.resolve({})).recovers_within_s == 75.0
+    assert (promised.recovers_within_s, promised.rejoins_within_s, promised.allowed) == (138.0, 138.0, {})
+    assert system.promises(system.resolve({})).recovers_within_s == 135.0
 
 
 def test_one_version_can_be_had():
