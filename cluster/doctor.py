@@ -263,7 +263,7 @@ def _java() -> list[Fact]:
 def _maven() -> list[Fact]:
     said = _said("mvn", "-B", "-v")
     if said is None:
-        detail = "not found; RocketMQ, Kafka, ZooKeeper, Pulsar and DLedger need it"
+        detail = "not found; RocketMQ, Kafka, ZooKeeper, Pulsar, DLedger and Nacos need it"
         return [Fact("maven", False, detail, "apt-get install maven", optional=True)]
     return [Fact("maven", True, said.splitlines()[0], optional=True)]
 

@@ -1,0 +1,1 @@
+"""Nacos: its configuration as registers, the instances of its services as leases."""
