@@ -32,3 +32,11 @@ def test_instances_are_lost_whose_beats_were_acknowledged_beyond_the_cut(tmp_pat
     assert all(example["ops"] for example in lost["examples"]), "the beat and the look are shown"
     sent_ns = min(example["at_ns"] for example in lost["examples"])
     assert sent_ns + LOOK_NS > fault["inject_ns"], "no look of servers that reached each other missed an instance"
+
+
+def test_instances_live_as_long_as_was_acknowledged_where_nothing_is_cut(tmp_path):
+    whole = ("--system", "nacos", "--workload", "lease", "--nemesis", "noop", "--rate", "100", "--seed", "3")
+    times = ("--time-limit", "16", "--recovery-time", "5", "--ready-deadline", "360")
+    code, results, said = judged_run(tmp_path, *whole, *times)
+    assert code == 0, said
+    assert results["counts"]["ok"] > 500
