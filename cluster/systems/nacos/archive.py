@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from chaos.core.errors import DeployError
+from cluster.systems.nacos.files import cluster_file, properties_file
 
 MAIN: Final = "NacosNode"
 SOURCE: Final = Path(__file__).with_name(f"{MAIN}.java")
@@ -84,8 +85,6 @@ def _compile(lib: Path, scratch: Path) -> None:
 
 def _archive(folder: Path, scratch: Path) -> None:
     """Start one server that ends once it serves; it leaves the archive."""
-    from cluster.systems.nacos.launch import cluster_file, properties_file
-
     (scratch / "lib").symlink_to(folder.absolute() / "lib")
     for part in ("conf", "scratch"):
         (scratch / part).mkdir()
