@@ -263,7 +263,7 @@ def _java() -> list[Fact]:
 def _maven() -> list[Fact]:
     said = _said("mvn", "-B", "-v")
     if said is None:
-        detail = "not found; RocketMQ, Kafka, ZooKeeper, Pulsar, DLedger and Nacos need it"
+        detail = "not found; systems that are fetched as jars need it"
         return [Fact("maven", False, detail, "apt-get install maven", optional=True)]
     return [Fact("maven", True, said.splitlines()[0], optional=True)]
 
@@ -272,7 +272,7 @@ def _go() -> list[Fact]:
     release, least = gomodules.go_found(os.environ), ".".join(map(str, gomodules.GO_LEAST))
     if release is None or release < gomodules.GO_LEAST:
         found = "not found" if release is None else f"{release[0]}.{release[1]} is older than {least}"
-        detail = f"{found}; only other versions of etcd than Debian's need it"
+        detail = f"{found}; only systems in other versions than Debian's, built of Go modules, need it"
         return [Fact("go", False, detail, gomodules.GO_HELP, optional=True)]
     return [Fact("go", True, f"Go {release[0]}.{release[1]}", optional=True)]
 

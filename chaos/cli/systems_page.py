@@ -28,10 +28,9 @@ _WORKLOADS = """\
 def page() -> str:
     """The page, in Markdown."""
     found = offers()
-    who = {row.name: [one.name for one in found if row.name in one.workloads] for row in plugins.list_group(WORKLOADS)}
     versions = ((_link(one.name), one.help, one.version, one.others or "none", one.build or "-") for one in found)
     workloads = (
-        (f"`{row.name}`", row.help, ", ".join(map(_link, who[row.name])) or "-")
+        (f"`{row.name}`", row.help, ", ".join(_link(one.name) for one in found if row.name in one.workloads) or "-")
         for row in plugins.list_group(WORKLOADS)
     )
     return "\n".join(

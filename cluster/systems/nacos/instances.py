@@ -145,7 +145,7 @@ async def not_hearing(servers: Mapping[str, Server], mark: str, deadline_ns: int
 
 
 def address_of(number: int) -> dict[str, str]:
-    """The address that stands for a number: nobody is there, and nobody calls it. Pure."""
+    """The address that stands for a number. No machine has it, and no request goes there. Pure."""
     port, low = divmod(number, 1 << _BITS)
     return {"ip": ".".join(map(str, (_TEN + low).to_bytes(4))), "port": str(port + 1)}
 

@@ -131,7 +131,7 @@ class Server:
         """Ask once.
 
         Raises:
-            Definite: nothing was changed. Indefinite: nobody knows.
+            Definite: nothing was changed. Indefinite: it may have been.
         """
         answer = await self._links.ask(Call(request, header), deadline_ns)
         if answer.status != OK:
@@ -226,7 +226,7 @@ class Servers:
         self.names = {node.address: node.name for node in view.nodes}
 
     async def ask(self, deadline_ns: int) -> Route | None:
-        """The leader of the newest term that anybody knows; None if nobody answers."""
+        """The leader of the newest term that any server knows; None if no server answers."""
         asked = [state_of(server, deadline_ns) for server in self.links.values()]
         states: list[Any] = await asyncio.gather(*asked, return_exceptions=True)
         heard = []

@@ -1,46 +1,42 @@
-"""Operations that are drawn one by one: all of few, of many the same ones however they are added up."""
-
-from functools import reduce
+"""Which operations the report draws, and the slowest of each step: looked for among few, the same as among all."""
 
 import numpy as np
 import pytest
 
-from checkers.recovery.sample import ERROR, Sample, hashes_of, join_samples, points_of
+from chaos.core.op import Type
+from checkers.recovery.histogram import BUCKETS, bucket_of
+from checkers.recovery.sample import _lowest, hashes_of
+from checkers.recovery.series import _latencies
 
 
-def sample(first: int, number: int, *errors: str) -> Sample:
-    """Operations numbered from ``first``; each third has an error in turn."""
-    ops = np.arange(first, first + number)
-    columns = np.zeros((number, ERROR + 1))
-    columns[:, 0] = ops
-    columns[:, ERROR] = [1 + i // 3 % len(errors) if errors and i % 3 == 0 else 0 for i in range(number)]
-    return Sample(hashes_of(np.zeros(number, dtype=np.int64), ops), columns, errors)
+@pytest.mark.parametrize("limit", [1, 100, 9_000, 9_999])
+def test_the_lowest_hashes_are_kept_however_many_there_are(limit):
+    hashes = hashes_of(np.repeat(np.arange(4), 2_500), np.tile(np.arange(2_500), 4))
+    kept = _lowest(hashes, limit)
+    assert len(set(kept.tolist())) == limit
+    assert sorted(hashes[kept].tolist()) == sorted(hashes.tolist())[:limit]
 
 
-def told(made: Sample) -> dict[float, str]:
-    """Operation → error."""
-    return {row[0]: (made.errors[int(row[ERROR]) - 1] if row[ERROR] else "") for row in made.columns}
+def test_hashes_that_are_not_even_lose_none():
+    high = np.arange(10_000, dtype=np.uint64) + np.uint64(2**64 - 10_000)
+    assert sorted(_lowest(high, 50).tolist()) == list(range(50))
 
 
-def test_errors_keep_their_operations_when_samples_are_joined() -> None:
-    left, right = sample(0, 9, "busy", "gone"), sample(9, 6, "gone", "late")
-    assert told(join_samples(left, right, 100)) == told(left) | told(right)
-
-
-@pytest.mark.parametrize("limit", [1, 7, 30, 1000])
-def test_the_same_operations_are_kept_in_whatever_order_samples_are_joined(limit: int) -> None:
-    parts = [sample(start, 25, f"error {start}") for start in range(0, 100, 25)]
-    one = reduce(lambda a, b: join_samples(a, b, limit), parts)
-    other = reduce(lambda a, b: join_samples(b, a, limit), reversed(parts))
-    assert len(one.hashes) == min(limit, 100)
-    assert told(one) == told(other)
-    assert points_of(one) == points_of(other)
-
-
-def test_points_name_only_the_errors_that_they_have() -> None:
-    made = join_samples(sample(0, 3, "zebra", "never met"), sample(3, 3, "ant"), 100)
-    points = points_of(made, sample(6, 1, "ant"))
-    assert points.errors == ["ant", "zebra"]
-    assert points.error == [2, 0, 0, 1, 0, 0, 1]
-    assert points.t_s == sorted(points.t_s)
-    assert points_of(sample(0, 0)).t_s == []
+def test_the_slowest_of_each_step_is_that_of_all_ok_operations():
+    draw, steps = np.random.default_rng(7), 5
+    latency_ms = draw.exponential(20.0, 3_000)
+    at = draw.integers(0, steps - 1, 3_000)  # in the last step nothing was answered
+    code = (draw.choice([0, 3], 3_000) * 16 + draw.choice([Type.OK, Type.FAIL, Type.INFO], 3_000)).astype(np.int16)
+    code[at == 1] = 16 * 3 + Type.FAIL
+    histograms, slowest = _latencies(code, at, latency_ms, steps)
+    ok = code % 16 == Type.OK
+    expected = [max(latency_ms[ok & (at == step)].tolist(), default=-1.0) for step in range(steps)]
+    assert slowest.tolist() == expected
+    assert expected[1] == expected[4] == -1.0
+    assert set(histograms) == {(one // 16, one % 16) for one in code.tolist()}
+    for (f, kind), counted in histograms.items():
+        mine = code == f * 16 + kind
+        cells = list(zip(at[mine].tolist(), bucket_of(latency_ms[mine]).tolist(), strict=True))
+        assert counted.shape == (steps, BUCKETS)
+        assert [(step, bucket) for step, bucket in np.argwhere(counted).tolist()] == sorted(set(cells))
+        assert counted.sum() == len(cells)
