@@ -6,13 +6,25 @@ import struct
 from loopback_server import LoopbackServer
 
 from cluster.systems.kafka.servers import Broker
-from cluster.systems.kafka.wire import Reader, array, blob, int8, int16, int32, int64, text
+from cluster.systems.kafka.wire import (
+    Reader,
+    array,
+    blob,
+    compact_array,
+    compact_text,
+    int8,
+    int16,
+    int32,
+    int64,
+    text,
+)
 
 PRODUCE, FETCH, OFFSETS, METADATA, CREATE, DELETE, INIT, CONFIGS, QUORUM = 0, 1, 2, 3, 19, 20, 22, 32, 55
 COMMIT, COMMITTED, COORDINATOR, DELETE_GROUP = 8, 9, 10, 42
 ADD, END = 24, 26
 JOIN, HEARTBEAT, SYNC = 11, 12, 14
 ZERO = int32(0)
+NO_TAGS = b"\0"
 
 
 def metadata(partitions, error=0, topic="t"):
@@ -79,8 +91,9 @@ def committed(error=0, key=3):
 
 
 def committed_offset(value, error=0, key=3, whole=0):
-    one = int32(key) + int64(value) + int32(-1) + text("") + int16(error)
-    return ZERO + array([text("t") + array([one])]) + int16(whole)
+    one = int32(key) + int64(value) + int32(-1) + compact_text("") + int16(error) + NO_TAGS
+    topics = [] if whole else [compact_text("t") + compact_array([one]) + NO_TAGS]
+    return ZERO + compact_array(topics) + int16(whole) + NO_TAGS
 
 
 def ended(error=0):
@@ -124,7 +137,7 @@ class FakeBroker(LoopbackServer):
             api, _, number = struct.unpack_from(">hhi", frame)
             head = Reader(frame, 8)
             assert head.text() == "chaos"
-            flexible = api == QUORUM
+            flexible = api in (QUORUM, COMMITTED)
             if flexible:
                 head.tags()
             self.asked.append(api)

@@ -96,6 +96,7 @@ _NAMES: Final = MappingProxyType(
         78: "OFFSET_NOT_AVAILABLE",
         79: "MEMBER_ID_REQUIRED",
         81: "GROUP_MAX_SIZE_REACHED",
+        88: "UNSTABLE_OFFSET_COMMIT",
     }
 )
 """Errors that are not said of sends."""

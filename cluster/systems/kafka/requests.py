@@ -9,7 +9,19 @@ from typing import Final, NamedTuple, TypeVar
 
 from cluster.systems._shared.link import Malformed
 from cluster.systems.kafka.records import Producer
-from cluster.systems.kafka.wire import Reader, Request, array, blob, int8, int16, int32, int64, text
+from cluster.systems.kafka.wire import (
+    Reader,
+    Request,
+    array,
+    blob,
+    compact_array,
+    compact_text,
+    int8,
+    int16,
+    int32,
+    int64,
+    text,
+)
 
 CONSUMER: Final = -1
 """Who asks as consumers do: at a leader, up to what is replicated."""
@@ -307,8 +319,15 @@ def delete_group(group: str) -> Request:
 
 
 def fetch_offset(group: str, topic: str, partition: int) -> Request:
-    """Ask where a group goes on."""
-    return Request(9, 5, text(group) + array([text(topic) + array([int32(partition)])]))
+    """Ask where a group goes on, as consumers do: only what is stable is an answer.
+
+    A coordinator that has just taken over knows commits of which it does not know yet that they are replicated; without
+    this it answers with what was committed before them.
+    """
+    no_tags = b"\0"
+    topics = compact_array([compact_text(topic) + compact_array([int32(partition)]) + no_tags])
+    stable = int8(1)
+    return Request(9, 7, compact_text(group) + topics + stable + no_tags, flexible=True)
 
 
 def committed_offset(reader: Reader) -> tuple[int, int]:
@@ -318,11 +337,22 @@ def committed_offset(reader: Reader) -> tuple[int, int]:
     def partition() -> tuple[int, tuple[int, int]]:
         index, offset = reader.int32(), reader.int64()
         reader.int32()
-        reader.maybe_text()
-        return index, (reader.int16(), offset)
+        reader.compact_text()
+        error = reader.int16()
+        reader.tags()
+        return index, (error, offset)
 
-    error, offset = _only(_only_topic(reader, partition))
-    return reader.int16() or error, offset
+    def topic() -> list[tuple[int, tuple[int, int]]]:
+        reader.compact_text()
+        found = reader.compact_array(partition)
+        reader.tags()
+        return found
+
+    found = [one for topic_found in reader.compact_array(topic) for one in topic_found]
+    whole = reader.int16()
+    if whole:
+        return whole, -1
+    return _only(found)
 
 
 def add_partition(transaction: str, producer: Producer, topic: str, partition: int) -> Request:

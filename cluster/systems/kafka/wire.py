@@ -78,6 +78,17 @@ def unsigned(value: int) -> bytes:
     return bytes(out)
 
 
+def compact_text(value: str) -> bytes:
+    """A string in the flexible encoding."""
+    data = value.encode()
+    return unsigned(len(data) + 1) + data
+
+
+def compact_array(items: Sequence[bytes]) -> bytes:
+    """Encoded items with their number in the flexible encoding."""
+    return unsigned(len(items) + 1) + b"".join(items)
+
+
 def signed(value: int) -> bytes:
     """Likewise, with the sign in the lowest bit."""
     return unsigned(value << 1 if value >= 0 else (-value << 1) - 1)
@@ -172,6 +183,13 @@ class Reader:
     def compact_text(self) -> str:
         """A string in the flexible encoding."""
         return self.take(max(0, self.unsigned() - 1)).decode(errors="replace")
+
+    def compact_array(self, item: Callable[[], ValueT]) -> list[ValueT]:
+        """Items in the flexible encoding; none are read as an empty array."""
+        count = max(0, self.unsigned() - 1)
+        if count > self.left:
+            raise Malformed(f"an array of {count} items in {self.left} bytes")
+        return [item() for _ in range(count)]
 
     def tags(self) -> None:
         """Fields that somebody added later, which nobody here knows."""

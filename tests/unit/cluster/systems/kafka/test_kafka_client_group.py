@@ -71,6 +71,26 @@ def test_where_the_group_goes_on_counts_once_the_coordinator_took_a_commit_behin
     assert run([ASK_OP], {**answers, COMMITTED: committed_offset(-1)})[0] == [("b1", GoesOn(None))]
 
 
+def test_only_what_is_stable_is_an_answer():
+    """A coordinator that has just taken over may know commits that are above what it knows to be replicated."""
+    seen = []
+
+    def answer(reader):
+        seen.append(reader.compact_text())
+        seen.extend(
+            reader.compact_array(lambda: (reader.compact_text(), reader.compact_array(reader.int32), reader.tags()))
+        )
+        seen.append(reader.flag())
+        return committed_offset(12)
+
+    answers = {COORDINATOR: coordinator(1), COMMITTED: answer, COMMIT: committed(key=0)}
+    assert run([ASK_OP], answers)[0] == [("b1", GoesOn(12))]
+    assert seen == [f"{VIEW.mark}-group", (VIEW.mark, [3], None), True]
+    assert run([ASK_OP], {**answers, COMMITTED: committed_offset(-1, error=88)})[0] == [
+        (Definite, "UNSTABLE_OFFSET_COMMIT")
+    ]
+
+
 def test_a_member_commits_under_its_name_and_generation():
     seen = []
 
