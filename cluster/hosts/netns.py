@@ -100,6 +100,7 @@ class NetnsBackend:
                 Capability.SIGNALS,
                 Capability.RESTART,
                 Capability.PROGRAMS,
+                Capability.FILES,
                 Capability.LINK,
                 Capability.DISK,
             }

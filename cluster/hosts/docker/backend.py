@@ -200,6 +200,7 @@ class DockerBackend:
                 Capability.SIGNALS,
                 Capability.RESTART,
                 Capability.PROGRAMS,
+                Capability.FILES,
                 Capability.LINK,
                 Capability.MACHINE,
             }
