@@ -25,6 +25,7 @@ class Capability(StrEnum):
     RESTART = "restart"  # start a process again that ended
     LINK = "link"  # leave the network and come back, with commands still reaching the host
     PROGRAMS = "programs"  # run programs of ours, and look into the kernel
+    CLOCK = "clock"  # give the processes of a node another wall clock
     FILES = "files"  # look into the files of a node that is down, and change them
     DISK = "disk"  # a file system of ours beneath a node's data
     MACHINE = "machine"  # end, freeze, unplug and start the host itself

@@ -101,6 +101,7 @@ class NetnsBackend:
                 Capability.RESTART,
                 Capability.PROGRAMS,
                 Capability.FILES,
+                Capability.CLOCK,
                 Capability.LINK,
                 Capability.DISK,
             }

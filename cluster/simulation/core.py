@@ -38,6 +38,10 @@ class Surroundings(Protocol):
         """Forget a timer; fine if there is none."""
         ...
 
+    def wall_ns(self) -> int:
+        """The node's wall clock, in ns: it may be set, and disagree with those of other nodes."""
+        ...
+
     def say(self, line: str) -> None:
         """A line for the node's log."""
         ...

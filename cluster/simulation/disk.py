@@ -9,7 +9,7 @@ time (``finish``); a process that is killed meanwhile has done a part of it, in 
 
 import errno
 import os
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath
 from random import Random
 from typing import Any, Final, Literal, NamedTuple
@@ -77,12 +77,13 @@ class Lost(NamedTuple):
 class SimulatedDisk:
     """One disk; paths are absolute. ``draw``: of what crashes leave and of what rules hit.
 
-    Of the batch that was noted last: ``late_us``, how much longer it takes, in microseconds; ``stalled``: until the
-    rule goes. ``crashed``: a rule has let the machine's process crash, and nothing is done any more until ``revive``.
+    ``rules``: by the name by which somebody speaks to it, and a number. Of the batch that was noted last: ``late_us``,
+    how much longer it takes, in microseconds; ``stalled``: until the rule goes. ``crashed``: a rule has let the
+    machine's process crash, and nothing is done any more until ``revive``.
     """
 
     def __init__(self, draw: Random) -> None:
-        self.rules: dict[Hashable, DiskRule] = {}
+        self.rules: dict[tuple[str, str], DiskRule] = {}
         self.late_us = 0
         self.stalled = self.crashed = False
         self._draw = draw

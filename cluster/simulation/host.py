@@ -37,6 +37,7 @@ ABLE: Final = frozenset(
         Capability.LINK,
         Capability.DISK,
         Capability.FILES,
+        Capability.CLOCK,
     }
 )
 PROBES_S: Final = 0.1

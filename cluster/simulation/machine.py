@@ -28,7 +28,8 @@ class Machine:
 
     ``log``: what the node's lives have said. ``watch``: is shown the node after each event.
     ``pid`` and ``begun``: of the process that was started last, 0 for none. ``disk_stands``: its disk answers nobody.
-    ``disk_roots``: the folders over which faults have a file system of theirs, by the name by which it is spoken to.
+    ``clock_shifts``: how far each fault has its wall clock ahead, in ns. ``disk_roots``: the folders over which faults
+    have a file system of theirs, by the name by which it is spoken to.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class Machine:
         self._keeper: KeepsFiles | None = None
         self._failure: str | None = None
         self.disk_roots: dict[str, str] = {}
+        self.clock_shifts: dict[str, Callable[[], int]] = {}
         self.disk_stands = self._disk_due = False
         self._life = 0
         self._kept: list[Any] = []
@@ -76,6 +78,14 @@ class Machine:
     def now_ms(self) -> int:
         """What its own clock shows."""
         return int(self._loop.now_ns * self._rate) // NS_PER_MS + self._ahead_ms
+
+    def true_ns(self) -> int:
+        """The wall clock that nobody has moved, in ns."""
+        return self._loop.now_ns
+
+    def wall_ns(self) -> int:
+        """What its wall clock shows, in ns."""
+        return self._loop.now_ns + sum(ahead() for ahead in self.clock_shifts.values())
 
     def _span(self, bounds: tuple[float, float]) -> int:
         least, most = bounds

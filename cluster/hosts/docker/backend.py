@@ -201,6 +201,7 @@ class DockerBackend:
                 Capability.RESTART,
                 Capability.PROGRAMS,
                 Capability.FILES,
+                Capability.CLOCK,
                 Capability.LINK,
                 Capability.MACHINE,
             }

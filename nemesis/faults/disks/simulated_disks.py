@@ -64,7 +64,7 @@ def _rule(machine: Machine, socket: str, words: Sequence[str]) -> str:
 
     machine.disk.rules[socket, number] = DiskRule(
         ops=int(ops),
-        action=action,  # type: ignore[arg-type] - it is one of them
+        action=msgspec.convert(action, Action),
         value=int(value),
         share=float(share),
         skip=int(skip),
@@ -81,7 +81,7 @@ def _unrule(machine: Machine, socket: str, words: Sequence[str]) -> str:
 
 
 def _rules(machine: Machine, socket: str, _words: Sequence[str]) -> str:
-    own = {key[1]: rule for key, rule in machine.disk.rules.items() if key[0] == socket}
+    own = {number: rule for (disk, number), rule in machine.disk.rules.items() if disk == socket}
     counts = [f"matched.{number}={rule.matched} hit.{number}={rule.hit}" for number, rule in own.items()]
     return " ".join([f"rules={len(own)}", f"crashed={int(machine.disk_stands or machine.disk.crashed)}", *counts])
 

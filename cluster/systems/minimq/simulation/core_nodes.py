@@ -69,10 +69,14 @@ class CoreNode:
 
     def on_message(self, sender: str, body: Any, now_ms: int) -> None:
         """See ``SimulatedNode``."""
+        if self._bent:
+            switches.have_clock(self._around.wall_ns)
         self._carry_out(self.core.handle(Message(sender=sender, body=body), now_ms))
 
     def on_request(self, request: int, body: Any, now_ms: int) -> None:
         """See ``SimulatedNode``; what a process answers beside its core is answered here."""
+        if self._bent:
+            switches.have_clock(self._around.wall_ns)
         if isinstance(body, GetSettings):
             self._around.answer(request, node_config.reported_settings(self.config))
         elif self._refuses and not isinstance(body, ControllerRequest):
