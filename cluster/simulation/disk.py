@@ -196,7 +196,7 @@ class SimulatedDisk:
     def open(self, path: Path) -> int:
         """Open a file that is there; the number by which it is known."""
         name = str(path)
-        if name not in self._files and name not in self._to_be:
+        if name not in self._files and not (self._noted is not None and name in self._to_be):
             raise _missing(path)
         self._allow(OPEN_TO_WRITE, name)
         self._last_fd += 1
@@ -242,7 +242,7 @@ class SimulatedDisk:
     def remove(self, path: Path) -> None:
         """Remove a file."""
         self._allow(UNLINK, str(path))
-        self._do(self._name, str(path), None)
+        self._do(self._remove, str(path))
 
     def sync_names(self, folder: Path) -> None:
         """Make the names in a folder durable."""
@@ -270,6 +270,8 @@ class SimulatedDisk:
 
     def _write(self, path: str, data: bytes, at: int) -> None:
         file = self._there(path)
+        if not data:
+            return
         held = file.data
         size, end = len(held), at + len(data)
         file.undo.append((at, bytes(held[at:end]), size))
@@ -291,10 +293,15 @@ class SimulatedDisk:
         if (file := self._files.get(path)) is not None:
             file.undo.clear()
 
+    def _remove(self, path: str) -> None:
+        self._there(path)
+        self._name(path, None)
+
     def _rename(self, path: str, target: str) -> None:
         file = self._there(path)
-        self._name(target, file)
-        self._name(path, None)
+        if path != target:
+            self._name(target, file)
+            self._name(path, None)
 
     def _sync_names(self, head: str) -> None:
         self._names_undo = [one for one in self._names_undo if not _is_in(one[0], head)]

@@ -11,8 +11,8 @@ from cluster.systems.minimq.storage.disk import BrokerStore, ControllerStore, Di
 from cluster.systems.minimq.storage.files import KERNEL, Files
 
 
-def build(config: NodeConfig, folder: Path, files: Files = KERNEL) -> tuple[Broker | Controller, Store]:
-    """The core with what its folder kept, and where it will write.
+def build(config: NodeConfig, folder: Path, seed: str, files: Files = KERNEL) -> tuple[Broker | Controller, Store]:
+    """The core with what its folder kept, and where it will write; ``seed``: of what it draws.
 
     Raises:
         DiskError: the folder holds what the node cannot begin with.
@@ -25,7 +25,7 @@ def build(config: NodeConfig, folder: Path, files: Files = KERNEL) -> tuple[Brok
         except ValueError as error:
             raise DiskError(f"{folder}: {error}; restore the folder") from None
         # Every life draws anew: two controllers that draw alike would split the votes after each start.
-        rng = Random(f"{config.seed}/{config.name}/{len(kept)}")
+        rng = Random(f"{seed}/{len(kept)}")
         controller = Controller(
             name=config.name, controllers=config.controllers, stored=stored, rng=rng, settings=config.controller
         )

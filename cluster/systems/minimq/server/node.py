@@ -249,7 +249,7 @@ async def serve(config: NodeConfig) -> int:
         switches.switch_on(switches.Switch(config.bug, config.bug_share, f"{config.seed} {config.name}"))
         take_notes = switches.take_notes
     folder = Folder(Path(config.data))
-    core, store = build(config, folder.path)
+    core, store = build(config, folder.path, f"{config.seed}/{config.name}")
     # What was recovered stays until the end: the collector need not look at it again and again.
     gc.freeze()
     return await Node(config, core, store, take_notes).run()

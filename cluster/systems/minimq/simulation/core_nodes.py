@@ -38,11 +38,11 @@ class CoreNode:
 
     def __init__(self, birth: Birth, around: Surroundings) -> None:
         self.config = msgspec.json.decode(birth.files[CONFIG], type=NodeConfig)
-        bug, share, seed = self.config.bug, self.config.bug_share, str(self.config.seed)
+        bug, share, seed = self.config.bug, self.config.bug_share, birth.seed.partition("/")[0]
         switches.have_on(switches.Switch(bug, share, seed) if bug is not None else None)
         folder = Path(self.config.data)
         birth.disk.make_folder(folder)
-        self.core, self._store = build(self.config, folder, birth.disk)
+        self.core, self._store = build(self.config, folder, birth.seed, birth.disk)
         self._around = around
         self._bent = bug is not None
         self._refuses = self.config.role == "controller"
