@@ -24,7 +24,9 @@ class Capability(StrEnum):
     SIGNALS = "signals"  # kill, stop, continue processes
     RESTART = "restart"  # start a process again that ended
     LINK = "link"  # leave the network and come back, with commands still reaching the host
-    PROGRAMS = "programs"  # run programs of ours, and look into files and the kernel
+    PROGRAMS = "programs"  # run programs of ours, and look into the kernel
+    CLOCK = "clock"  # give the processes of a node another wall clock
+    FILES = "files"  # look into the files of a node that is down, and change them
     DISK = "disk"  # a file system of ours beneath a node's data
     MACHINE = "machine"  # end, freeze, unplug and start the host itself
 
@@ -256,8 +258,10 @@ class RunsHere(Protocol):
     simulated_s: float
     """How long the last run took in that time."""
 
-    def keeping_time(self, system: object, seed: int, say: Callable[[str], None]) -> AbstractContextManager[None]:
-        """Keep the time of one run of this system.
+    def keeping_time(
+        self, system: object, seed: int, say: Callable[[str], None], answers: Mapping[str, Any]
+    ) -> AbstractContextManager[None]:
+        """Keep the time of one run of this system; ``answers``: see ``cluster.simulation.commands``.
 
         Raises:
             UsageError: the system cannot run here.

@@ -30,7 +30,7 @@ from chaos.worker.pipe import Inside
 from cluster.host import RunsHere
 from cluster.relaunch import program_of
 from nemesis.arming import arming_for, armings_of
-from nemesis.faults.registry import faults_on
+from nemesis.faults.registry import faults_on, simulated_answers
 from nemesis.plan.plan import relaunches_of
 from reports import words
 
@@ -194,7 +194,8 @@ def run(
     say = watcher.say
     keeping = ExitStack()
     if isinstance(backend, RunsHere):
-        keeping.enter_context(backend.keeping_time(system_of(experiment), experiment.seed, say))
+        answers = simulated_answers()
+        keeping.enter_context(backend.keeping_time(system_of(experiment), experiment.seed, say, answers))
     with keeping:
         state, loaded = _until_down(experiment, backend, argv, watcher, why)
     with state.interrupts.listening():

@@ -28,7 +28,9 @@ from cluster.host import Capability, ClientProcess, Host, NodeSpec
 from cluster.hosts.addressing import addresses, names_of
 from cluster.hosts.local import LocalHost
 
-ABLE: Final = frozenset({Capability.SIGNALS, Capability.RESTART, Capability.PROGRAMS})
+ABLE: Final = frozenset(
+    {Capability.SIGNALS, Capability.RESTART, Capability.PROGRAMS, Capability.FILES, Capability.CLOCK}
+)
 _ONE_NETWORK: Final = "hosts of tests share one network; --backend netns has hosts with networks of their own"
 _END_TIMEOUT_S: Final = 10.0
 

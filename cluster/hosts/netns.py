@@ -100,6 +100,8 @@ class NetnsBackend:
                 Capability.SIGNALS,
                 Capability.RESTART,
                 Capability.PROGRAMS,
+                Capability.FILES,
+                Capability.CLOCK,
                 Capability.LINK,
                 Capability.DISK,
             }

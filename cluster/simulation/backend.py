@@ -22,6 +22,7 @@ from chaos.core.errors import UsageError
 from chaos.core.events import Note
 from cluster.host import Capability, ClientProcess, Host, NodeSpec
 from cluster.hosts.addressing import CLIENT, addresses, names_of
+from cluster.simulation.commands import Answers
 from cluster.simulation.core import HasInvariants, NodeLink, Simulated, SimulatedNode
 from cluster.simulation.host import ABLE, SimulatedHost
 from cluster.simulation.links import MachineLink
@@ -89,17 +90,21 @@ class SimBackend:
         self._machines: dict[str, Machine] = {}
         self._system: Simulated | None = None
         self._seed = 0
+        self._answers: Answers = {}
         self.simulated_s = 0.0
         self._say: Callable[[str], None] = lambda _: None
         self._broken: set[str] = set()
 
     @contextmanager
-    def keeping_time(self, system: object, seed: int, say: Callable[[str], None]) -> Iterator[None]:
+    def keeping_time(
+        self, system: object, seed: int, say: Callable[[str], None], answers: Answers = MappingProxyType({})
+    ) -> Iterator[None]:
         """See ``cluster.host.RunsHere``."""
         if not isinstance(system, Simulated):
             name = getattr(system, "name", type(system).__name__)
             raise UsageError(f"--backend sim: {name} runs as processes only; see docs/guide/simulate.md")
         self._system, self._seed, self._time = system, seed, VirtualTime()
+        self._answers = answers
         self._say, self._broken = say, set()
         began_s = time.perf_counter()
         try:
@@ -140,7 +145,7 @@ class SimBackend:
                     name, str(self._seed), system.simulated_node, keeper, network, weather, self._machines
                 )
                 machine.watch = watch
-            hosts[name] = SimulatedHost(name, address, network, machine, lambda: next(pids))
+            hosts[name] = SimulatedHost(name, address, network, machine, lambda: next(pids), self._answers)
         by_address = {host.address: host for host in hosts.values()}
         for host in hosts.values():
             host.meet(by_address)

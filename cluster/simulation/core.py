@@ -11,6 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 import msgspec
 
 from chaos.core.client import Client
+from cluster.simulation.disk import SimulatedDisk
 from cluster.system import ClusterView, Probe
 
 
@@ -35,6 +36,10 @@ class Surroundings(Protocol):
 
     def cancel_timer(self, name: str) -> None:
         """Forget a timer; fine if there is none."""
+        ...
+
+    def wall_ns(self) -> int:
+        """The node's wall clock, in ns: it may be set, and disagree with those of other nodes."""
         ...
 
     def say(self, line: str) -> None:
@@ -66,16 +71,31 @@ class SimulatedNode(Protocol):
         ...
 
 
+@runtime_checkable
+class KeepsFiles(Protocol):
+    """A simulated node that keeps what it has in files of its own on ``Birth.disk``, not as records of the machine."""
+
+    def keep(self, records: Sequence[Any]) -> None:
+        """Write what it gave to ``Surroundings.write``, and make it durable; the time that takes is the machine's.
+
+        Raises:
+            OSError: it may not be durable; the process ends.
+        """
+        ...
+
+
 class Birth(msgspec.Struct, frozen=True, kw_only=True):
     """What a node is born with.
 
-    ``files``: those of its ``Launch``, by path. ``kept``: what lives before have written and what has survived.
-    ``life``: from 1. ``seed``: of its draws, another in each life.
+    ``files``: those of its ``Launch``, by path. ``kept``: what lives before have written and what has survived; nothing
+    of nodes that keep files. ``disk``: what is on it has survived, too. ``life``: from 1. ``seed``: of its draws,
+    another in each life.
     """
 
     name: str
     files: Mapping[str, bytes]
     kept: Sequence[Any]
+    disk: SimulatedDisk
     life: int
     seed: str
 

@@ -2,8 +2,9 @@
 
 So the same code starts and kills nodes, cuts links and proves faults as on any other backend:
 ``cluster.nodes.process``, ``cluster.network.packet_filter``, ``probe_matrix`` and ``cluster.hosts.interface`` run their
-scripts here, and what they print is made of the simulated world. A command that is not known fails with exit code 127
-and says so; what needs it is refused on this backend.
+scripts here, and what they print is made of the simulated world. Of programs that faults bring with them the faults say
+what they do (``answers``). A command that is not known fails with exit code 127 and says so; what needs it is refused
+on this backend.
 """
 
 import itertools
@@ -21,13 +22,23 @@ from cluster.network import packet_filter, probe_matrix
 from cluster.network.packet_filter import Rule
 from cluster.nodes import log_lines, process, process_end
 from cluster.nodes.process import STDOUT
+from cluster.simulation.commands import Answers, CommandFailed, key_and_arguments
 from cluster.simulation.machine import Machine
 from cluster.simulation.network import PACKET_BYTES, CountedRule, Network
 
 HOME: Final = "/simulated"
 IPTABLES: Final = "iptables"
 ABLE: Final = frozenset(
-    {Capability.IPTABLES, Capability.STATISTIC, Capability.SIGNALS, Capability.RESTART, Capability.LINK}
+    {
+        Capability.IPTABLES,
+        Capability.STATISTIC,
+        Capability.SIGNALS,
+        Capability.RESTART,
+        Capability.LINK,
+        Capability.DISK,
+        Capability.FILES,
+        Capability.CLOCK,
+    }
 )
 PROBES_S: Final = 0.1
 """How long probes of links take, all of them."""
@@ -46,7 +57,13 @@ class SimulatedHost:
     control: ControlLink | None = None
 
     def __init__(
-        self, name: str, address: str, network: Network, node: Machine | None, next_pid: Callable[[], int]
+        self,
+        name: str,
+        address: str,
+        network: Network,
+        node: Machine | None,
+        next_pid: Callable[[], int],
+        answers: Answers,
     ) -> None:
         self.name = name
         self.address = address
@@ -54,6 +71,7 @@ class SimulatedHost:
         self._network = network
         self._node = node
         self._next_pid = next_pid
+        self._answers = answers
         self._probes: dict[str, dict[str, int]] = {}
         self._peers: Mapping[str, SimulatedHost] = {}
         self._known: dict[str, Callable[..., str]] = {
@@ -89,7 +107,7 @@ class SimulatedHost:
         """See ``cluster.host.Host``."""
         try:
             out = self._answer(argv, stdin)
-        except _Exit as exit_:
+        except CommandFailed as exit_:
             return Completed(argv, exit_.code, b"", str(exit_).encode())
         return Completed(argv, 0, out.encode(), b"")
 
@@ -121,9 +139,16 @@ class SimulatedHost:
             folder, _, _, _, *sources = argv[4:]
             self._probes[folder] = dict.fromkeys(sources, 0)
             return json.dumps({source: number for number, source in enumerate(sources, 1)})
+        key, arguments = key_and_arguments(argv, stdin)
+        if self._node is not None and (answer := self._answers.get(key)) is not None:
+            return answer(self._node, arguments, stdin)
         if argv[0] == "rm":
+            if self._node is not None:
+                self._node.disk.empty([word for word in argv[1:] if not word.startswith("-")])
             return ""
-        raise _Exit(_UNKNOWN, f"a simulated host does not know the command {argv[0]}")
+        if argv[:2] == ("test", "-x") and key_and_arguments(argv[2:], b"")[0] in self._answers:
+            return ""
+        raise CommandFailed(_UNKNOWN, f"a simulated host does not know the command {argv[0]}")
 
     def _carried(self) -> Machine:
         if self._node is None:
@@ -140,7 +165,7 @@ class SimulatedHost:
     def _signal(self, name: str) -> str:
         node = self._carried()
         if name not in _SIGNALS:
-            raise _Exit(_UNKNOWN, f"a simulated process knows no signal {name}")
+            raise CommandFailed(_UNKNOWN, f"a simulated process knows no signal {name}")
         if name == "TERM" and node.alive and not node.stopped:
             waiting.sleep(STOP_S)
         if name in ("KILL", "TERM") and not (name == "TERM" and node.stopped):
@@ -154,7 +179,7 @@ class SimulatedHost:
     def _start(self, *_: str) -> str:
         node = self._carried()
         if node.alive:
-            raise _Exit(_ALREADY, "runs already")
+            raise CommandFailed(_ALREADY, "runs already")
         node.start(self._next_pid())
         return f"{node.pid} {node.begun} {node.log_offset}"
 
@@ -203,7 +228,7 @@ class SimulatedHost:
     def _probe(self, folder: str, line: str) -> str:
         command: dict[str, Any] = json.loads(line)
         if "streams" in command:
-            raise _Exit(_UNKNOWN, "a simulated probe counts, and does not measure streams")
+            raise CommandFailed(_UNKNOWN, "a simulated probe counts, and does not measure streams")
         if "send" not in command:
             waiting.sleep(PROBES_S)
             return json.dumps(self._probes.pop(folder, {}))
@@ -220,14 +245,6 @@ class SimulatedHost:
                 counts[source] += arrived
 
 
-class _Exit(Exception):  # noqa: N818 - an exit code, not an error of this program
-    """A command ended badly."""
-
-    def __init__(self, code: int, said: str) -> None:
-        super().__init__(said)
-        self.code = code
-
-
 _OF_NO_FOLDER: Final = frozenset({packet_filter.APPLY, packet_filter.CLEAR, interface.SET})
 """Scripts whose first argument is not the host's home and is not needed."""
 _PROBE_WORDS: Final = 8
@@ -239,10 +256,12 @@ _OPTIONS: Final = frozenset({"-A", "-s", "-d", "-m", "--mode", "--probability", 
 def _rule(words: list[str]) -> Rule:
     """One line of an input of ``iptables-restore`` as ``packet_filter.program`` writes it."""
     if "DROP" not in words:
-        raise _Exit(1, "a simulated packet filter only drops")
+        raise CommandFailed(1, "a simulated packet filter only drops")
     strange = sorted({word for word in words if word.startswith("-")} - _OPTIONS)
     if strange:
-        raise _Exit(1, f"a simulated packet filter drops all packets of a peer, it does not know {' '.join(strange)}")
+        raise CommandFailed(
+            1, f"a simulated packet filter drops all packets of a peer, it does not know {' '.join(strange)}"
+        )
     after = dict(itertools.pairwise(words))
     share = float(after["--probability"]) if "--probability" in after else None
     peer = (after.get("-s") or after["-d"]).removesuffix("/32")

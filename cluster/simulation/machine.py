@@ -2,7 +2,8 @@
 
 The disk makes writes durable in their order, a batch at a time. A process that is killed keeps what was durable and a
 prefix of the batch that was on its way, so a crash comes between any two writes; what it had not handed to the disk is
-gone. A process that is stopped handles what came meanwhile when it goes on.
+gone. A node that keeps files of its own (``KeepsFiles``) writes them so. A process that is stopped handles what came
+meanwhile when it goes on.
 """
 
 import traceback
@@ -11,8 +12,9 @@ from random import Random
 from typing import Any, Final
 
 from chaos.core.client import Definite, Indefinite
-from cluster.simulation.core import Birth, SimulatedNode, Surroundings
-from cluster.simulation.network import NS_PER_MS, Network, Weather
+from cluster.simulation.core import Birth, KeepsFiles, SimulatedNode, Surroundings
+from cluster.simulation.disk import SimulatedDisk
+from cluster.simulation.network import NS_PER_MS, NS_PER_US, Network, Weather
 from cluster.simulation.virtual_time import VirtualTime
 
 CLIENT: Final = "client"
@@ -25,7 +27,9 @@ class Machine:
     """One machine; implements ``Surroundings`` for the node that it carries.
 
     ``log``: what the node's lives have said. ``watch``: is shown the node after each event.
-    ``pid`` and ``begun``: of the process that was started last, 0 for none.
+    ``pid`` and ``begun``: of the process that was started last, 0 for none. ``disk_stands``: its disk answers nobody.
+    ``clock_shifts``: how far each fault has its wall clock ahead, in ns. ``disk_roots``: the folders over which faults
+    have a file system of theirs, by the name by which it is spoken to.
     """
 
     def __init__(
@@ -52,7 +56,13 @@ class Machine:
         self._draw = Random(f"{seed}/{name}")
         self._rate = 1.0 + weather.drift * (2 * self._draw.random() - 1)
         self._ahead_ms = self._draw.randrange(100_000)
+        self.disk = SimulatedDisk(Random(f"{seed}/{name}/disk"))
         self._node: SimulatedNode | None = None
+        self._keeper: KeepsFiles | None = None
+        self._failure: str | None = None
+        self.disk_roots: dict[str, str] = {}
+        self.clock_shifts: dict[str, Callable[[], int]] = {}
+        self.disk_stands = self._disk_due = False
         self._life = 0
         self._kept: list[Any] = []
         self._writing: list[Any] = []
@@ -68,6 +78,14 @@ class Machine:
     def now_ms(self) -> int:
         """What its own clock shows."""
         return int(self._loop.now_ns * self._rate) // NS_PER_MS + self._ahead_ms
+
+    def true_ns(self) -> int:
+        """The wall clock that nobody has moved, in ns."""
+        return self._loop.now_ns
+
+    def wall_ns(self) -> int:
+        """What its wall clock shows, in ns."""
+        return self._loop.now_ns + sum(ahead() for ahead in self.clock_shifts.values())
 
     def _span(self, bounds: tuple[float, float]) -> int:
         least, most = bounds
@@ -89,11 +107,17 @@ class Machine:
             self._inbox.append((self._come_up, (life,)))
             return
         birth = Birth(
-            name=self.name, files=self.files, kept=tuple(self._kept), life=life, seed=f"{self._seed}/{self.name}/{life}"
+            name=self.name,
+            files=self.files,
+            kept=tuple(self._kept),
+            disk=self.disk,
+            life=life,
+            seed=f"{self._seed}/{self.name}/{life}",
         )
         try:
-            self._node = self._born(birth, self)
-            self._node.start(self.now_ms())
+            self._node = node = self._born(birth, self)
+            self._keeper = node if isinstance(node, KeepsFiles) else None
+            node.start(self.now_ms())
         except Exception:  # noqa: BLE001 - a node that fails ends, as its process would
             self._fail()
             return
@@ -107,8 +131,12 @@ class Machine:
         self.alive = self.stopped = False
         self._node = None
         self._life += 1
-        self._kept += self._writing[: self._draw.randint(0, len(self._writing))]
-        self._writing, self._waiting, self._written = [], [], 0
+        if self._keeper is None:
+            self._kept += self._writing[: self._draw.randint(0, len(self._writing))]
+        self._keeper = None
+        self.disk.break_off()
+        self.disk.close_all()
+        self._writing, self._waiting, self._written, self._disk_due = [], [], 0, False
         self._timers.clear()
         self._inbox.clear()
         requests, self._requests = self._requests, {}
@@ -212,17 +240,53 @@ class Machine:
     def _to_disk(self) -> None:
         if not self._waiting:
             return
-        self._writing, self._waiting = self._waiting, []
-        weather = self._weather
-        takes_ns = self._span(weather.disk_ms)
+        self._writing, self._waiting, self._failure = self._waiting, [], None
+        disk, weather = self.disk, self._weather
+        disk.begin()
+        if self._keeper is not None:
+            try:
+                self._keeper.keep(self._writing)
+            except OSError as error:
+                self._failure = str(error)
+        disk.noted()
+        takes_ns = self._span(weather.disk_ms) + disk.late_us * NS_PER_US
         if weather.slow_sync and self._draw.random() < weather.slow_sync:
             takes_ns += self._span((0.0, weather.slow_ms))
-        self._loop.at(self._loop.now_ns + takes_ns, self._synced, self._life)
+        if disk.stalled and not disk.crashed:
+            self._disk_due = True
+        else:
+            self._loop.at(self._loop.now_ns + takes_ns, self._synced, self._life)
+
+    def stop_disk(self) -> None:
+        """From now on its disk answers nobody; fine if it does not."""
+        self.disk_stands = True
+
+    def go_on_with_disk(self) -> None:
+        """What holds its disk up has ended; fine if nothing did."""
+        self.disk_stands = False
+        self.disk.revive()
+        self.release_disk()
+
+    def release_disk(self) -> None:
+        """A rule has gone that may have held up what its disk does."""
+        if self._disk_due and not self.disk_stands:
+            self._disk_due = False
+            self._loop.at(self._loop.now_ns, self._synced, self._life)
 
     def _synced(self, life: int) -> None:
         if life != self._life:
             return
-        self._kept += self._writing
+        if self.disk_stands:
+            self._disk_due = True
+            return
+        self.disk.finish()
+        if self._failure is not None:
+            self.say(f"the disk failed: {self._failure}")
+        if self._failure is not None or self.disk.crashed:
+            self.kill()
+            return
+        if self._keeper is None:
+            self._kept += self._writing
         self._written += len(self._writing)
         self._writing = []
         self._on_written(self._written)

@@ -16,6 +16,7 @@ from cluster.simulation.virtual_time import VirtualTime
 
 PACKET_BYTES: Final = 60
 NS_PER_MS: Final = NS_PER_S // 1000
+NS_PER_US: Final = NS_PER_MS // 1000
 
 
 class Weather(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,6 +19,7 @@ from chaos.core.events import Evidence
 from chaos.core.fault_nature import Colour, Hits, Nature
 from cluster.cluster import Cluster, Relaunch
 from cluster.host import Capability, Host
+from cluster.simulation.commands import Answers
 from nemesis.arming import Arming
 from nemesis.faults import act_times
 from nemesis.faults.act_times import Span
@@ -181,6 +182,11 @@ class Fault(ABC):
     def obstacle(cls, host: Host) -> str | None:  # noqa: ARG003
         """Why it cannot be done on a host that has all its ``needs``, and what helps; found by doing."""
         return None
+
+    @classmethod
+    def simulated(cls) -> Answers:
+        """What its own commands do on simulated hosts; those that the harness uses are known there."""
+        return {}
 
     @abstractmethod
     def act(self) -> None:

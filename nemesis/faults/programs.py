@@ -14,10 +14,10 @@ from cluster.host import Host
 
 ACTION_TIMEOUT_S: Final = 30.0
 """Within that time a host has done what a fault asks of it at once, and said so."""
-_IS_OURS: Final = 'read -r pid < "$1" && grep -qsaF -e "$1" "/proc/$pid/cmdline"'
-_STOP: Final = f"""\
+IS_OURS: Final = 'read -r pid < "$1" && grep -qsaF -e "$1" "/proc/$pid/cmdline"'
+STOP: Final = f"""\
 [ -f "$1" ] || exit 0
-if {_IS_OURS}; then
+if {IS_OURS}; then
   kill -TERM "$pid"; left=100
   while [ -d "/proc/$pid" ] && [ "$left" -gt 0 ]; do sleep 0.05; left=$((left - 1)); done
   [ ! -d "/proc/$pid" ] || kill -KILL "$pid"
@@ -35,12 +35,12 @@ def run_program(host: Host, program: Path, orders: Mapping[str, Any]) -> bytes:
 
 def program_lives(host: Host, pid_file: str) -> bool:
     """Whether the program of this pid file goes on."""
-    return host.run("sh", "-c", _IS_OURS, "sh", pid_file, timeout_s=ACTION_TIMEOUT_S).returncode == 0
+    return host.run("sh", "-c", IS_OURS, "sh", pid_file, timeout_s=ACTION_TIMEOUT_S).returncode == 0
 
 
 def end_program(host: Host, pid_file: str) -> None:
     """Ask the program to end, and kill it if it does not; fine if it has ended or never began."""
-    done = host.run("sh", "-c", _STOP, "sh", pid_file, timeout_s=ACTION_TIMEOUT_S)
+    done = host.run("sh", "-c", STOP, "sh", pid_file, timeout_s=ACTION_TIMEOUT_S)
     done.check(f"{host.name}: ending a program of ours")
 
 

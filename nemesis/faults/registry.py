@@ -9,6 +9,7 @@ from typing import Literal
 
 from chaos import plugins
 from chaos.core.errors import UsageError
+from cluster.simulation.commands import Answers
 from nemesis.faults.fault import Fault, check_fault
 from nemesis.faults.params import params_of
 
@@ -72,3 +73,8 @@ def faults_on(what: Literal["process", "container"]) -> Mapping[str, type[Fault]
     if what == "process":
         return faults()
     return {name: fault.container or fault for name, fault in faults().items()}
+
+
+def simulated_answers() -> Answers:
+    """What the commands of all faults do on simulated machines."""
+    return {key: answer for fault in faults().values() for key, answer in fault.simulated().items()}

@@ -272,7 +272,12 @@ def test_without_root_packet_filters_are_out_of_reach_and_that_is_said(lab):
     made.sudoers("b1", f"{USER} ALL=(ALL) ALL")
     hosts = made.up("b1", "b2", user=USER)
     for name in ("b1", "b2"):
-        assert hosts[name].capabilities == {Capability.SIGNALS, Capability.RESTART, Capability.PROGRAMS}
+        assert hosts[name].capabilities == {
+            Capability.SIGNALS,
+            Capability.RESTART,
+            Capability.PROGRAMS,
+            Capability.FILES,
+        }
         node = Node(NodeInfo(name=name, role="node", address=hosts[name].address), hosts[name], LAUNCH)
         process.start(node, "run-1")
         assert process.pause(node).stopped

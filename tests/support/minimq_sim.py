@@ -9,6 +9,8 @@ from collections import deque
 from itertools import count
 from random import Random
 
+from minimq_kept import records_left
+
 from cluster.systems.minimq.config import ROLES, topology
 from cluster.systems.minimq.consensus.controller import Controller
 from cluster.systems.minimq.consensus.raft_log import recover as recover_raft
@@ -24,7 +26,6 @@ from cluster.systems.minimq.protocol.io import (
     Written,
 )
 from cluster.systems.minimq.replication.broker import Broker
-from cluster.systems.minimq.storage.commit_log import recover as recover_log
 
 CONTROLLERS = tuple(node.name for node in topology() if ROLES[node.role] == "controller")
 BROKERS = tuple(node.name for node in topology() if ROLES[node.role] == "replica")
@@ -98,7 +99,7 @@ class Simulation:
             stored, rng = recover_raft(machine.stored), Random(self.random.random())
             core = Controller(name=name, controllers=CONTROLLERS, stored=stored, rng=rng, settings=self.controller)
         else:
-            records = recover_log(machine.stored)
+            records = records_left(machine.stored)
             machine.stored = list(records)
             core = Broker(name, CONTROLLERS, f"{machine.life:06d}", self.broker, records)
         machine.core = core

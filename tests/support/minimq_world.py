@@ -6,6 +6,7 @@ The world knows the truth that no broker knows, and holds what clients were told
 from collections import defaultdict, deque
 from typing import Any
 
+from minimq_kept import records_left
 from minimq_one_controller import QUEUES, TOPIC, Controller
 
 from cluster.systems.minimq.protocol.broker_messages import (
@@ -36,7 +37,7 @@ from cluster.systems.minimq.protocol.io import (
 )
 from cluster.systems.minimq.replication.broker import Broker
 from cluster.systems.minimq.replication.replica_state import BrokerSettings
-from cluster.systems.minimq.storage.commit_log import QueueKey, recover
+from cluster.systems.minimq.storage.commit_log import QueueKey
 
 BROKERS = ("b1", "b2", "b3")
 CONTROLLER = "c1"
@@ -125,7 +126,7 @@ class World:
 
     @staticmethod
     def store(node, effect):
-        node.durable = recover([*node.durable, effect if isinstance(effect, Truncate) else effect.record])
+        node.durable = records_left([*node.durable, effect if isinstance(effect, Truncate) else effect.record])
 
     def pass_time(self, ms):
         until_ms = self.now_ms + ms

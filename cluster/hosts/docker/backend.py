@@ -200,6 +200,8 @@ class DockerBackend:
                 Capability.SIGNALS,
                 Capability.RESTART,
                 Capability.PROGRAMS,
+                Capability.FILES,
+                Capability.CLOCK,
                 Capability.LINK,
                 Capability.MACHINE,
             }

@@ -263,7 +263,7 @@ class SshBackend:
             why = {"asks": "sudo asks for a password: give --ask-password or CHAOS_SUDO_PASSWORD"}
             said = why.get(reached.greeting.sudo, "sudo does not help")
             self._warn(name, f"the login is not root and {said}; packet filters cannot be changed there")
-        able = {Capability.SIGNALS, Capability.RESTART, Capability.PROGRAMS}
+        able = {Capability.SIGNALS, Capability.RESTART, Capability.PROGRAMS, Capability.FILES, Capability.CLOCK}
         host.capabilities = packet_filter.capabilities(host) | able
         before = state_of(host)
         self._tell_skew(name, before, "before the run")

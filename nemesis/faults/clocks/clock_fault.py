@@ -17,7 +17,8 @@ from cluster.cluster import Node
 from cluster.host import Capability, Host
 from cluster.nodes import process
 from cluster.nodes.process_state import ProcState
-from nemesis.faults.clocks import mover
+from cluster.simulation.commands import Answers
+from nemesis.faults.clocks import mover, simulated_clocks
 from nemesis.faults.clocks.mover import Shift
 from nemesis.faults.clocks.readings import Reading, Readings, is_right, judge_readings, plain, read_clocks
 from nemesis.faults.fault import Fact, Scene, on_each
@@ -36,12 +37,17 @@ class ClockFault(ProcessFault):
     hits: ClassVar[Hits] = "clock"
     colour: ClassVar[Colour] = "brown"
     in_all: ClassVar[bool] = False
-    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SIGNALS, Capability.PROGRAMS})
+    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SIGNALS, Capability.CLOCK})
 
     def __init__(self, scene: Scene) -> None:
         """Remember the scene; touch nothing."""
         super().__init__(scene)
         self._token = f"{secrets.randbits(40):010x}"
+
+    @classmethod
+    def simulated(cls) -> Answers:
+        """See ``Fault.simulated``."""
+        return simulated_clocks.answers()
 
     @classmethod
     def obstacle(cls, host: Host) -> str | None:

@@ -19,7 +19,7 @@ from nemesis.faults.clocks import clock_probe
 from nemesis.faults.clocks.mover import TIMEOUT_S
 from nemesis.proof.evidence import first_few
 
-_PROGRAM: Final = Path(clock_probe.__file__)
+PROGRAM: Final = Path(clock_probe.__file__)
 _ROUNDING_NS: Final = 2
 _LEAST_SHARE: Final = 0.1
 _NAMED: Final = 3
@@ -59,7 +59,7 @@ def read_clocks(host: Host, pid: int, start_time: int, looks: int, span_s: float
     """
     orders = json.dumps({"pid": pid, "start": start_time, "looks": looks, "span_s": span_s})
     argv = ("python3", "-I", "-S", "-", orders)
-    done = host.run(*argv, stdin=_PROGRAM.read_bytes(), timeout_s=TIMEOUT_S + span_s)
+    done = host.run(*argv, stdin=PROGRAM.read_bytes(), timeout_s=TIMEOUT_S + span_s)
     said = done.check(f"{host.name}: reading its clock").stdout
     try:
         return msgspec.json.decode(said, type=dict[int, Reading])

@@ -20,7 +20,8 @@ from cluster.cluster import Node
 from cluster.host import Capability, Host
 from cluster.nodes import process
 from cluster.nodes.process_state import ProcState
-from nemesis.faults.disks import damage_program
+from cluster.simulation.commands import Answers
+from nemesis.faults.disks import damage_program, simulated_disks
 from nemesis.faults.fault import Fact, Fault, Scene
 from nemesis.faults.processes.kill import Kill
 from nemesis.targets.selectors import Selector
@@ -66,7 +67,7 @@ class Damage(Kill):
     in_all: ClassVar[bool] = False
     survived: ClassVar[frozenset[Selector] | None] = frozenset()
     container: ClassVar[type[Fault] | None] = None
-    needs: ClassVar[frozenset[Capability]] = Kill.needs | {Capability.PROGRAMS}
+    needs: ClassVar[frozenset[Capability]] = Kill.needs | {Capability.FILES}
 
     def __init__(self, scene: Scene) -> None:
         """Remember the scene; touch nothing."""
@@ -75,6 +76,17 @@ class Damage(Kill):
         self._were: dict[str, Mapping[str, str]] = {}
         self._said: dict[str, str] = {}
         self._refused: set[str] = set()
+
+    @classmethod
+    def simulated(cls) -> Answers:
+        """See ``Fault.simulated``."""
+        return {
+            KEEP: simulated_disks.keep,
+            EMPTY: simulated_disks.empty,
+            RESTORE: simulated_disks.restore,
+            _TRY: simulated_disks.nothing,
+            _PROGRAM.read_text(): simulated_disks.damage,
+        }
 
     @classmethod
     def obstacle(cls, host: Host) -> str | None:

@@ -22,8 +22,10 @@ from chaos.core.fault_nature import Colour, Hits
 from cluster.cluster import Node
 from cluster.host import Capability, Host
 from cluster.nodes import process
+from cluster.simulation.commands import Answers
 from nemesis.arming import Arming
 from nemesis.faults.bring_back import Restarts
+from nemesis.faults.disks import simulated_disks
 from nemesis.faults.disks.diskfs import disk_probe, mounts
 from nemesis.faults.disks.diskfs.disk_checks import NodeDisks
 from nemesis.faults.disks.diskfs.mounts import TIMEOUT_S, Disk, disks_of
@@ -112,6 +114,16 @@ class DiskFault(Fault):
         self._usual: dict[str, Probed] = {}
         self._restarts = Restarts(scene.cluster.run_id, scene.serve_within_s)
         self._wait_s = scene.serve_within_s + ACTION_TIMEOUT_S
+
+    @classmethod
+    def simulated(cls) -> Answers:
+        """See ``Fault.simulated``."""
+        return {
+            **simulated_disks.DISK,
+            _PROGRAM.read_text(): simulated_disks.probe,
+            "dd": simulated_disks.dd,
+            "timeout": simulated_disks.sync_in_time,
+        }
 
     @classmethod
     def obstacle(cls, host: Host) -> str | None:

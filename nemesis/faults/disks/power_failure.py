@@ -16,7 +16,9 @@ from chaos.core.events import Evidence
 from cluster.cluster import Node
 from cluster.host import Capability, Host
 from cluster.nodes.process_state import ProcState
+from cluster.simulation.commands import Answers
 from nemesis.arming import Arming
+from nemesis.faults.disks import simulated_disks
 from nemesis.faults.disks.diskfs import mounts
 from nemesis.faults.disks.diskfs.disk_checks import NodeDisks
 from nemesis.faults.fault import Fact, Fault, Scene
@@ -58,6 +60,11 @@ class PowerFailure(Kill):
         token = f"{secrets.randbits(40):010x}"
         self._disks = {name: NodeDisks(node, token) for name, node in self.nodes.items()}
         self._lost: dict[str, str] = {}
+
+    @classmethod
+    def simulated(cls) -> Answers:
+        """See ``Fault.simulated``."""
+        return simulated_disks.DISK
 
     @classmethod
     def obstacle(cls, host: Host) -> str | None:

@@ -12,6 +12,8 @@ from typing import ClassVar, Final
 from chaos.core.errors import DeployError
 from cluster.cluster import Node
 from cluster.nodes.process_state import ProcState
+from cluster.simulation.commands import Answers
+from nemesis.faults.disks import simulated_disks
 from nemesis.faults.disks.damage import COPY_TIMEOUT_S, EMPTY, KEEP, Damage
 from nemesis.faults.fault import Fact
 from nemesis.targets.selectors import Selector
@@ -28,6 +30,11 @@ class SwapDisks(Damage):
     verb: ClassVar[str] = "with the disk of another"
     help: ClassVar[str] = "kill {} (SIGKILL) and exchange their disks; start each again when the fault ends"
     selectors: ClassVar[tuple[Selector, ...]] = (Selector.MAJOR, Selector.ALL, Selector.FIXED)
+
+    @classmethod
+    def simulated(cls) -> Answers:
+        """See ``Fault.simulated``."""
+        return {**super().simulated(), _PACK: simulated_disks.pack, _UNPACK: simulated_disks.unpack}
 
     def act(self) -> None:
         """End all targets at once, keep a copy of what they have, and give each that of the next."""

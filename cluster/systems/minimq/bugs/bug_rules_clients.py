@@ -1,6 +1,5 @@
 """How the rules of leases, idempotence and committed offsets are bent: as ``bug_rules``, for these bugs of brokers."""
 
-import time
 from collections.abc import Callable, Collection, Mapping
 from typing import Final, Literal
 from weakref import WeakKeyDictionary
@@ -51,7 +50,7 @@ def lease_too_long(notes: Notes) -> list[Replacement]:
 
 def lease_by_wall_clock(notes: Notes) -> list[Replacement]:
     """A lease that is short enough, but by a clock that may be set back."""
-    return _lease(notes, LEASE_MS, lambda _: time.time() * 1000)
+    return _lease(notes, LEASE_MS, lambda _: notes.wall_ns() / 1e6)
 
 
 # ---------------------------------------------------------------- idempotence

@@ -4,6 +4,7 @@ A rule sees numbers, not who decides; so the cores' entrances say whose event is
 node, its epoch and, for a position of the log, the record from there. Notes are bounded and each is kept once.
 """
 
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, ParamSpec, TypeVar
@@ -24,7 +25,8 @@ _T = TypeVar("_T")
 class Notes:
     """The notes of one bug in one process.
 
-    ``core``: whose event is being decided; ``produce``: the message that a master is deciding about.
+    ``core``: whose event is being decided; ``produce``: the message that a master is deciding about; ``wall_ns``: the
+    wall clock of the node.
     """
 
     def __init__(self, bug: str) -> None:
@@ -32,6 +34,7 @@ class Notes:
         self._waiting: deque[str] = deque(maxlen=NOTES_MAX)
         self._known: dict[str, None] = {}
         self.core: Broker | Controller | None = None
+        self.wall_ns: Callable[[], int] = time.time_ns
         self.produce = Produce(topic="", queue=0, body=b"")
 
     @property

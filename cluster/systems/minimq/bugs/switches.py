@@ -5,7 +5,7 @@ what the verdict must name. The honest cores know nothing of it; a bug replaces 
 Does not switch on two in one process.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any, Final, NamedTuple
 
@@ -103,6 +103,12 @@ def have_on(switch: Switch | None) -> None:
             _replaced.append(Replacement(replacement.owner, replacement.name, own))
             setattr(replacement.owner, replacement.name, replacement.function)
         _switched_on[switch] = notes
+
+
+def have_clock(wall_ns: Callable[[], int]) -> None:
+    """Let a bug that looks at the wall clock look at this one: whose node decides next."""
+    for notes in _switched_on.values():
+        notes.wall_ns = wall_ns
 
 
 def take_notes() -> list[str]:

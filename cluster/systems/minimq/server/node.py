@@ -19,12 +19,10 @@ import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from random import Random
 from typing import Any, Final, TypeVar
 
 import msgspec
 
-from cluster.systems.minimq.consensus import raft_log
 from cluster.systems.minimq.consensus.controller import Controller
 from cluster.systems.minimq.protocol.broker_messages import Rejected
 from cluster.systems.minimq.protocol.io import (
@@ -46,11 +44,12 @@ from cluster.systems.minimq.protocol.messages import ControllerRequest, GetSetti
 from cluster.systems.minimq.protocol.wire import Hello, frame
 from cluster.systems.minimq.replication.broker import Broker
 from cluster.systems.minimq.server import node_config
+from cluster.systems.minimq.server.build import build
 from cluster.systems.minimq.server.listener import Incoming, ListenerHandlers, listen
 from cluster.systems.minimq.server.node_config import ConfigError, NodeConfig
 from cluster.systems.minimq.server.peer_links import Link
 from cluster.systems.minimq.server.timers import Timers
-from cluster.systems.minimq.storage.disk import BrokerStore, ControllerStore, Disk, DiskError, Folder, Kept, Store
+from cluster.systems.minimq.storage.disk import Disk, DiskError, Folder, Kept, Store
 
 CLOSE_S: Final = 2.0
 EXIT_FAILED: Final = 1
@@ -236,31 +235,6 @@ def describe_core(core: Core) -> str:
             raise TypeError(f"{type(core).__name__} is no core of this node")
 
 
-def build(config: NodeConfig, folder: Folder) -> tuple[Core, Store]:
-    """The core with what its folder kept, and where it will write.
-
-    Raises:
-        DiskError: the folder holds what the node cannot begin with.
-    """
-    if config.role == "controller":
-        journal = ControllerStore(folder.path / "journal")
-        try:
-            kept = list(journal.recovered())
-            stored = raft_log.recover(kept)
-        except ValueError as error:
-            raise DiskError(f"{folder.path}: {error}; restore the folder") from None
-        # Every life draws anew: two controllers that draw alike would split the votes after each start.
-        rng = Random(f"{config.seed}/{config.name}/{len(kept)}")
-        controller = Controller(
-            name=config.name, controllers=config.controllers, stored=stored, rng=rng, settings=config.controller
-        )
-        return controller, journal
-    log = BrokerStore(folder.path / "log", config.segment_bytes)
-    records = log.recovered()
-    incarnation = folder.next_incarnation()
-    return Broker(config.name, config.controllers, incarnation, config.broker, records, config.group), log
-
-
 async def serve(config: NodeConfig) -> int:
     """One life of the node; returns the exit code.
 
@@ -275,7 +249,7 @@ async def serve(config: NodeConfig) -> int:
         switches.switch_on(switches.Switch(config.bug, config.bug_share, f"{config.seed} {config.name}"))
         take_notes = switches.take_notes
     folder = Folder(Path(config.data))
-    core, store = build(config, folder)
+    core, store = build(config, folder.path, f"{config.seed}/{config.name}")
     # What was recovered stays until the end: the collector need not look at it again and again.
     gc.freeze()
     return await Node(config, core, store, take_notes).run()

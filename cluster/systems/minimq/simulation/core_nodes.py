@@ -1,14 +1,13 @@
 """minimq in simulated time: its cores as nodes of ``cluster.simulation``, and what carries out their effects."""
 
-from random import Random
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
 from cluster.simulation.core import Birth, Surroundings
 from cluster.systems.minimq.bugs import switches
-from cluster.systems.minimq.consensus.controller import Controller
-from cluster.systems.minimq.consensus.raft_log import recover as recover_raft
 from cluster.systems.minimq.protocol.broker_messages import Rejected
 from cluster.systems.minimq.protocol.io import (
     CancelTimer,
@@ -24,32 +23,33 @@ from cluster.systems.minimq.protocol.io import (
     Written,
 )
 from cluster.systems.minimq.protocol.messages import ControllerRequest, GetSettings
-from cluster.systems.minimq.replication.broker import Broker
 from cluster.systems.minimq.server import node_config
+from cluster.systems.minimq.server.build import build
 from cluster.systems.minimq.server.node_config import NodeConfig
-from cluster.systems.minimq.storage.commit_log import recover as recover_log
 
 CONFIG: Final = "node.json"
 
 
 class CoreNode:
-    """One life of a core; implements ``cluster.simulation.core.SimulatedNode``.
+    """One life of a core; implements ``cluster.simulation.core.SimulatedNode`` and ``KeepsFiles``.
 
     Tokens of a core ascend by one, so the number of durable writes is the token of the last.
     """
 
     def __init__(self, birth: Birth, around: Surroundings) -> None:
         self.config = msgspec.json.decode(birth.files[CONFIG], type=NodeConfig)
-        bug, share, seed = self.config.bug, self.config.bug_share, str(self.config.seed)
+        bug, share, seed = self.config.bug, self.config.bug_share, birth.seed.partition("/")[0]
         switches.have_on(switches.Switch(bug, share, seed) if bug is not None else None)
-        self.core = _core(self.config, birth)
+        folder = Path(self.config.data)
+        birth.disk.make_folder(folder)
+        self.core, self._store = build(self.config, folder, birth.seed, birth.disk)
         self._around = around
         self._bent = bug is not None
         self._refuses = self.config.role == "controller"
         self._acts: dict[type[Effect], Any] = {
             Send: lambda effect: around.send(effect.to, effect.body),
             Reply: lambda effect: around.answer(int(effect.id), effect.body),
-            Write: lambda effect: around.write(effect.record),
+            Write: around.write,
             Truncate: around.write,
             SetTimer: lambda effect: around.set_timer(effect.name, effect.delay_ms),
             CancelTimer: lambda effect: around.cancel_timer(effect.name),
@@ -69,10 +69,14 @@ class CoreNode:
 
     def on_message(self, sender: str, body: Any, now_ms: int) -> None:
         """See ``SimulatedNode``."""
+        if self._bent:
+            switches.have_clock(self._around.wall_ns)
         self._carry_out(self.core.handle(Message(sender=sender, body=body), now_ms))
 
     def on_request(self, request: int, body: Any, now_ms: int) -> None:
         """See ``SimulatedNode``; what a process answers beside its core is answered here."""
+        if self._bent:
+            switches.have_clock(self._around.wall_ns)
         if isinstance(body, GetSettings):
             self._around.answer(request, node_config.reported_settings(self.config))
         elif self._refuses and not isinstance(body, ControllerRequest):
@@ -84,20 +88,10 @@ class CoreNode:
         """See ``SimulatedNode``."""
         self._carry_out(self.core.handle(Timer(name=name), now_ms))
 
+    def keep(self, records: Sequence[Any]) -> None:
+        """See ``cluster.simulation.core.KeepsFiles``."""
+        self._store.keep(records)
+
     def on_written(self, count: int, now_ms: int) -> None:
         """See ``SimulatedNode``."""
         self._carry_out(self.core.handle(Written(token=count), now_ms))
-
-
-def _core(config: NodeConfig, birth: Birth) -> Broker | Controller:
-    """The core with what its node has kept."""
-    if config.role == "controller":
-        return Controller(
-            name=config.name,
-            controllers=config.controllers,
-            stored=recover_raft(birth.kept),
-            rng=Random(birth.seed),
-            settings=config.controller,
-        )
-    records = recover_log(birth.kept)
-    return Broker(config.name, config.controllers, f"{birth.life:012d}", config.broker, records, config.group)

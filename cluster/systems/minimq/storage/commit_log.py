@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from typing import NamedTuple, TypeVar
 
 from cluster.systems.minimq.protocol.broker_messages import COMMIT, DATA, MASTER_EPOCH_NONE, Record
-from cluster.systems.minimq.protocol.io import Truncate
 
 
 class QueueKey(NamedTuple):
@@ -32,17 +31,6 @@ Key = TypeVar("Key", QueueKey, Owned)
 
 LEAST_OFFSET = 0
 """Nothing is removed by age, so every queue starts here."""
-
-
-def recover(stored: Iterable[Record | Truncate]) -> list[Record]:
-    """The records left by a prefix of the durable writes and truncations, in the order of their tokens."""
-    records: list[Record] = []
-    for item in stored:
-        if isinstance(item, Truncate):
-            del records[item.start :]
-        else:
-            records.append(item)
-    return records
 
 
 def is_intact(record: Record) -> bool:

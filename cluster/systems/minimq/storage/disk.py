@@ -7,7 +7,6 @@ node has to end and to recover from what is there.
 """
 
 import fcntl
-import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -19,6 +18,7 @@ import msgspec
 from cluster.systems.minimq.protocol.broker_messages import Record
 from cluster.systems.minimq.protocol.io import Truncate, Write
 from cluster.systems.minimq.protocol.messages import Entry, HardState
+from cluster.systems.minimq.storage.files import KERNEL, Files
 from cluster.systems.minimq.storage.segments import (
     SEGMENT_BYTES,
     SegmentedLog,
@@ -46,6 +46,31 @@ class DiskError(Exception):
 # ---------------------------------------------------------------- the folder
 
 
+def next_incarnation(folder: Path, files: Files = KERNEL) -> str:
+    """A name for a life that begins in this folder, greater than that of every life before; durable when this returns.
+
+    Raises:
+        DiskError: the last one cannot be read, or this one not kept.
+    """
+    path = folder / INCARNATION
+    try:
+        count = int(files.read(path)) + 1 if INCARNATION in files.names(folder) else 1
+        partial = path.with_suffix(".partial")
+        files.write_anew(partial, b"%d\n" % count)
+        fd = files.open(partial)
+        try:
+            files.sync(fd)
+        finally:
+            files.close(fd)
+        files.rename(partial, path)
+        files.sync_names(folder)
+    except ValueError:
+        raise DiskError(f"{path}: not a number; restore it, or remove the whole folder") from None
+    except OSError as error:
+        raise DiskError(f"{path}: {error.strerror}; free the disk") from None
+    return f"{count:012d}"
+
+
 class Folder:
     """A node's data folder, held for this process alone until it ends."""
 
@@ -64,32 +89,6 @@ class Folder:
             raise DiskError(f"{path}: another process works in it; end that one, or give another folder") from None
         except OSError as error:
             raise DiskError(f"{path}: {error.strerror}; give a folder that this user can write") from None
-
-    def next_incarnation(self) -> str:
-        """A name for this life, greater than that of every life before; durable when this returns.
-
-        Raises:
-            DiskError: the last one cannot be read, or this one not kept.
-        """
-        path = self.path / INCARNATION
-        try:
-            count = int(path.read_text()) + 1 if path.exists() else 1
-            partial = path.with_suffix(".partial")
-            with partial.open("w") as file:
-                file.write(f"{count}\n")
-                file.flush()
-                os.fsync(file.fileno())
-            partial.rename(path)
-            folder = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
-        except ValueError:
-            raise DiskError(f"{path}: not a number; restore it, or remove the whole folder") from None
-        except OSError as error:
-            raise DiskError(f"{path}: {error.strerror}; free the disk") from None
-        return f"{count:012d}"
 
 
 # ---------------------------------------------------------------- what is kept of which core
@@ -110,13 +109,13 @@ class Store(Protocol):
 class BrokerStore:
     """A broker's commit log: the log's position is the record's."""
 
-    def __init__(self, folder: Path, segment_bytes: int = SEGMENT_BYTES) -> None:
+    def __init__(self, folder: Path, segment_bytes: int = SEGMENT_BYTES, files: Files = KERNEL) -> None:
         """Open it; a segment that has reached ``segment_bytes`` is followed by another.
 
         Raises:
             DiskError: damage, or no access.
         """
-        self._log = _open(folder, segment_bytes)
+        self._log = _open(folder, files, segment_bytes)
 
     def recovered(self) -> list[Record]:
         """The records found, handed out once.
@@ -146,13 +145,13 @@ class BrokerStore:
 class ControllerStore:
     """A controller's journal: every write and every truncation is one more payload."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, files: Files = KERNEL) -> None:
         """Open it.
 
         Raises:
             DiskError: damage, or no access.
         """
-        self._log = _open(folder)
+        self._log = _open(folder, files)
 
     def recovered(self) -> Iterable[HardState | Entry | Truncate]:
         """The journal found, handed out once.
@@ -171,9 +170,9 @@ class ControllerStore:
         self._log.sync()
 
 
-def _open(folder: Path, segment_bytes: int = SEGMENT_BYTES) -> SegmentedLog:
+def _open(folder: Path, files: Files, segment_bytes: int = SEGMENT_BYTES) -> SegmentedLog:
     try:
-        return SegmentedLog(folder, segment_bytes=segment_bytes)
+        return SegmentedLog(folder, segment_bytes=segment_bytes, files=files)
     except StorageError as error:
         raise DiskError(str(error)) from None
     except OSError as error:

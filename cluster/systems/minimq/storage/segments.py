@@ -10,7 +10,6 @@ anywhere else. The layout, little-endian: a file ``%020d.log``, named by its fir
 ``MAGIC`` and then frames: length of the payload (4 bytes), CRC-32 of all that follows (4), index (8), payload.
 """
 
-import os
 import struct
 import zlib
 from array import array
@@ -22,6 +21,7 @@ from typing import Final, NamedTuple, Self
 import msgspec
 
 from cluster.systems.minimq.protocol.broker_messages import Record
+from cluster.systems.minimq.storage.files import KERNEL, Files
 
 MAGIC: Final = b"minimq\x00\x01"
 PAYLOAD_BYTES_MAX: Final = 64 << 20
@@ -100,7 +100,8 @@ class Segment:
     Only the last segment of a log is open, so that a log may have more of them than a process may have open files.
     """
 
-    def __init__(self, path: Path, base: int, starts: Sequence[int], size: int) -> None:
+    def __init__(self, files: Files, path: Path, base: int, starts: Sequence[int], size: int) -> None:
+        self._files = files
         self.path = path
         self.base = base
         self.starts = array("Q", starts)
@@ -111,18 +112,22 @@ class Segment:
     def open(self) -> None:
         """Open the file; fine if it is open."""
         if self.fd < 0:
-            self.fd = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
+            self.fd = self._files.open(self.path)
 
     def close(self) -> None:
         """Close the file; fine if it is closed."""
         if self.fd >= 0:
-            os.close(self.fd)
+            self._files.close(self.fd)
             self.fd = -1
 
     def finish(self) -> None:
         """Make all of it durable and close it: the next segment is about to begin."""
-        os.fsync(self.fd)
+        self.sync()
         self.close()
+
+    def sync(self) -> None:
+        """Make all of it durable."""
+        self._files.sync(self.fd)
 
     @property
     def end(self) -> int:
@@ -133,8 +138,8 @@ class Segment:
         """Remove the frames at ``index`` and above, durably."""
         self.size = self.starts[index - self.base]
         del self.starts[index - self.base :]
-        os.ftruncate(self.fd, self.size)
-        os.fsync(self.fd)
+        self._files.cut(self.fd, self.size)
+        self.sync()
 
 
 class SegmentedLog:
@@ -143,19 +148,20 @@ class SegmentedLog:
     A context manager: leaving it closes the files and makes nothing durable.
     """
 
-    def __init__(self, folder: Path, *, segment_bytes: int = SEGMENT_BYTES) -> None:
+    def __init__(self, folder: Path, *, segment_bytes: int = SEGMENT_BYTES, files: Files = KERNEL) -> None:
         """Open the log, made if missing, and remove a torn tail.
 
         Raises:
             StorageError: damage that a crash does not explain.
             OSError: the folder or a file cannot be used.
         """
+        self._files = files
         self._folder = folder
         self._segment_bytes = segment_bytes
         self._segments: list[Segment] = []
         self._recovered: list[bytes] = []
-        folder.mkdir(parents=True, exist_ok=True)
-        _sync(folder.parent)
+        files.make_folder(folder)
+        files.sync_names(folder.parent)
         try:
             self._open_all()
         except BaseException:
@@ -205,7 +211,7 @@ class SegmentedLog:
         Raises:
             OSError: it may not be durable; as for ``append``.
         """
-        os.fsync(self._segments[-1].fd)
+        self._segments[-1].sync()
 
     def truncate(self, start: int) -> None:
         """Durably remove the payloads at ``start`` and above; a crash on the way leaves more of them, from the front.
@@ -216,8 +222,8 @@ class SegmentedLog:
         while len(self._segments) > 1 and self._segments[-1].base >= start:
             segment = self._segments.pop()
             segment.close()
-            segment.path.unlink()
-            _sync(self._folder)
+            self._files.remove(segment.path)
+            self._files.sync_names(self._folder)
             self._segments[-1].open()
         if start < self.end:
             self._segments[-1].cut(start)
@@ -231,7 +237,7 @@ class SegmentedLog:
     # ------------------------------------------------------------ opening
 
     def _open_all(self) -> None:
-        paths = sorted(self._folder.glob("*.log"))
+        paths = [self._folder / name for name in self._files.names(self._folder) if name.endswith(".log")]
         index = 0
         for path in paths:
             base = _base_of(path)
@@ -243,24 +249,24 @@ class SegmentedLog:
 
     def _open(self, path: Path, base: int, *, last: bool) -> int:
         """Open one segment; returns the index after it."""
-        data = path.read_bytes()
+        data = self._files.read(path)
         if data[: len(MAGIC)] != MAGIC:
             if not last or not MAGIC.startswith(data[: len(MAGIC)]):
                 raise StorageError(f"{path}: not a segment of this version; it starts with {data[: len(MAGIC)]!r}")
             # The crash came between the making of the file and its first bytes.
-            path.write_bytes(MAGIC)
+            self._files.write_anew(path, MAGIC)
             data = MAGIC
         frames = list(decode_frames(data, len(MAGIC), base))
         size = frames[-1].end if frames else len(MAGIC)
         if size < len(data) and not last:
             raise StorageError(f"{path}: damaged at byte {size}, and other segments follow; restore it from a replica")
-        segment = Segment(path, base, [frame.start for frame in frames], size)
+        segment = Segment(self._files, path, base, [frame.start for frame in frames], size)
         self._segments.append(segment)
         if size < len(data):
-            os.ftruncate(segment.fd, size)
+            self._files.cut(segment.fd, size)
         if last:
-            os.fsync(segment.fd)
-            _sync(self._folder)
+            segment.sync()
+            self._files.sync_names(self._folder)
         else:
             segment.close()
         self._recovered += [frame.payload for frame in frames]
@@ -275,30 +281,20 @@ class SegmentedLog:
 
     def _make(self, base: int) -> Segment:
         path = self._folder / f"{base:0{_NAME_DIGITS}d}.log"
-        path.write_bytes(MAGIC)
-        segment = Segment(path, base, (), len(MAGIC))
+        self._files.write_anew(path, MAGIC)
+        segment = Segment(self._files, path, base, (), len(MAGIC))
         self._segments.append(segment)
-        os.fsync(segment.fd)
-        _sync(self._folder)
+        segment.sync()
+        self._files.sync_names(self._folder)
         return segment
 
-    @staticmethod
-    def _write(segment: Segment, data: bytearray) -> None:
+    def _write(self, segment: Segment, data: bytearray) -> None:
         """Write the frames whose places were already counted."""
         at = segment.size - len(data)
         view = memoryview(data)
         while view:
-            count = os.pwrite(segment.fd, view, at)
+            count = self._files.write_at(segment.fd, view, at)
             view, at = view[count:], at + count
-
-
-def _sync(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def _base_of(path: Path) -> int:

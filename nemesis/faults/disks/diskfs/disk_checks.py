@@ -5,11 +5,11 @@ from typing import Final
 from cluster.cluster import Node
 from nemesis.faults.disks.diskfs.mounts import KEPT, TIMEOUT_S, disks_of
 
-_CANARY_BYTES: Final = 65536
-_KEPT_BYTES: Final = 16384
-_WRITE: Final = 'for disk; do dd if=/dev/urandom of="$disk" bs=4096 count=16 2>/dev/null || exit; done'
-_COUNT: Final = 'for file; do if [ -f "$file" ]; then wc -c <"$file"; else echo 0; fi; done'
-_WORKS: Final = """\
+CANARY_BYTES: Final = 65536
+KEPT_BYTES: Final = 16384
+WRITE_UNSYNCED: Final = 'for disk; do dd if=/dev/urandom of="$disk" bs=4096 count=16 2>/dev/null || exit; done'
+COUNT: Final = 'for file; do if [ -f "$file" ]; then wc -c <"$file"; else echo 0; fi; done'
+WORKS: Final = """\
 for disk; do
   dd if=/dev/zero of="$disk/.chaos-canary-works" bs=4096 count=1 conv=fsync 2>/dev/null &&
     [ "$(wc -c <"$disk/.chaos-canary-works")" = 4096 ] && rm "$disk/.chaos-canary-works" || { echo "$disk"; exit 1; }
@@ -27,7 +27,7 @@ class NodeDisks:
 
     def write_canary(self) -> None:
         """Write a file to each disk and do not sync it."""
-        done = self._host.run("sh", "-c", _WRITE, "sh", *self._canaries, timeout_s=TIMEOUT_S)
+        done = self._host.run("sh", "-c", WRITE_UNSYNCED, "sh", *self._canaries, timeout_s=TIMEOUT_S)
         done.check(f"{self._host.name}: writing to its disk")
 
     def stop(self) -> None:
@@ -49,12 +49,12 @@ class NodeDisks:
     def canary_lost(self) -> tuple[bool, str]:
         """Whether what was not synced is gone, and what was synced is there; looked at by ``wc``."""
         kept = [f"{disk.folder}/{KEPT}" for disk in self._disks]
-        done = self._host.run("sh", "-c", _COUNT, "sh", *self._canaries, *kept, timeout_s=TIMEOUT_S)
+        done = self._host.run("sh", "-c", COUNT, "sh", *self._canaries, *kept, timeout_s=TIMEOUT_S)
         sizes = [int(word) for word in done.check(f"{self._host.name}: looking at its disk").text.split()]
         unsynced, synced = sizes[: len(kept)], sizes[len(kept) :]
-        lost = all(size < _CANARY_BYTES for size in unsynced)
-        whole = all(size == _KEPT_BYTES for size in synced)
-        said = f"of {_CANARY_BYTES:,} bytes written without a sync {max(unsynced):,} are left"
+        lost = all(size < CANARY_BYTES for size in unsynced)
+        whole = all(size == KEPT_BYTES for size in synced)
+        said = f"of {CANARY_BYTES:,} bytes written without a sync {max(unsynced):,} are left"
         return lost and whole, f"{said}, a synced file is {'whole' if whole else 'NOT whole'}"
 
     def works(self) -> tuple[bool, str]:
@@ -63,5 +63,5 @@ class NodeDisks:
         if left:
             return False, f"its disk still has {' '.join(left)}"
         folders = [disk.folder for disk in self._disks]
-        done = self._host.run("sh", "-c", _WORKS, "sh", *folders, timeout_s=TIMEOUT_S)
+        done = self._host.run("sh", "-c", WORKS, "sh", *folders, timeout_s=TIMEOUT_S)
         return done.returncode == 0, "its disk works" if done.returncode == 0 else f"cannot write to {done.text}"

@@ -29,15 +29,15 @@ KEPT: Final = ".chaos-canary-kept"
 """A file that is written and synced when a disk is made: no power failure may touch it."""
 HELP: Final = "chmod 0666 /dev/fuse as root, after modprobe fuse"
 
-_ARM: Final = f"""\
+ARM: Final = f"""\
 mkdir -p "$2" && "$1" mount "$2" "$3" && dd if=/dev/zero of="$2/{KEPT}" bs=4096 count=4 conv=fsync 2>/dev/null
 """
-_DISARM: Final = """\
+DISARM: Final = """\
 [ ! -x "$1" ] || "$1" unmount "$2" || exit
 rm -rf "$2"/.chaos-*
 """
 # A file that is synced and one that is not, power fails, and only the first may be left; $2 a folder, $3 a socket.
-_TRY: Final = """\
+TRY: Final = """\
 mkdir -p "$2" && "$1" mount "$2" "$3" || exit
 echo kept >"$2/kept" && sync "$2/kept" && echo lost >"$2/lost" && "$1" ask "$3" drop >/dev/null &&
   [ "$(ls "$2")" = kept ] && [ "$(cat "$2/kept")" = kept ] || { echo "what was not synced is still there" >&2; false; }
@@ -83,7 +83,7 @@ class DiskArming:
             raise CapabilityError(f"{node.name}: it names no data folder, so no fault can hit its disk")
         path = PROGRAM.put_on(node.host)
         for disk in disks:
-            done = node.host.run("sh", "-c", _ARM, "sh", path, disk.folder, disk.socket, timeout_s=TIMEOUT_S)
+            done = node.host.run("sh", "-c", ARM, "sh", path, disk.folder, disk.socket, timeout_s=TIMEOUT_S)
             if done.returncode != 0:
                 said = " ".join(done.stderr.decode(errors="replace").split())
                 raise CapabilityError(f"{node.name}: no file system over {disk.folder}: {said}; {HELP}")
@@ -92,7 +92,7 @@ class DiskArming:
         """See ``nemesis.arming.Arming``."""
         path = PROGRAM.path_in(node.host.home)
         for disk in disks_of(node):
-            done = node.host.run("sh", "-c", _DISARM, "sh", path, disk.folder, timeout_s=TIMEOUT_S)
+            done = node.host.run("sh", "-c", DISARM, "sh", path, disk.folder, timeout_s=TIMEOUT_S)
             done.check(f"{node.name}: taking the file system off {disk.folder}")
 
 
@@ -104,7 +104,7 @@ def obstacle(host: Host) -> str | None:
     mark = f"{secrets.randbits(40):010x}"
     try:
         arguments = (PROGRAM.put_on(host), f"{host.home}/.try-{mark}", f"chaos-diskfs-try-{mark}")
-        done = host.run("sh", "-c", _TRY, "sh", *arguments, timeout_s=TIMEOUT_S)
+        done = host.run("sh", "-c", TRY, "sh", *arguments, timeout_s=TIMEOUT_S)
     except CapabilityError as error:
         return str(error)
     except ChaosError as error:

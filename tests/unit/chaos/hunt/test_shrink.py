@@ -147,7 +147,7 @@ def test_the_summary_says_how_to_repeat_it_and_how_often_it_fails(tmp_path):
 @pytest.mark.broad
 def test_a_simulated_run_shrinks_to_one_that_can_be_replayed(tmp_path):
     experiment, topology, start = planned(
-        bug="ack-before-replicate", nemesis="leader-kill", rate=50.0, time_limit_s=30.0, store=str(tmp_path)
+        bug="ack-before-replicate", nemesis="leader-kill", rate=50.0, time_limit_s=30.0, seed=1, store=str(tmp_path)
     )
     experiment = msgspec.structs.replace(experiment, reports=("summary",))
     lines: list[str] = []

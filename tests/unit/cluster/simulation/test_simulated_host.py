@@ -25,6 +25,14 @@ from cluster.system import Launch
 LAUNCH = Launch(argv=("echo",), env={}, files={"conf": b"x"}, ready_pattern="ready", logs=(), data=())
 
 
+ANSWERS = {
+    ".prog": lambda machine, arguments, stdin: f"{machine.name} {' '.join(arguments)} {stdin.decode()}",
+    "echo of a script": lambda machine, arguments, stdin: " ".join(arguments),
+    "print('a program')": lambda machine, arguments, stdin: f"ran with {arguments[0]}",
+}
+"""What a fault says of its own commands."""
+
+
 class EchoNode:
     """Writes each request down and answers it with all that is kept once that is durable."""
 
@@ -71,7 +79,7 @@ class World:
                 machine = self.machines[name] = Machine(
                     name, "s", EchoNode, self.time, self.network, weather or Weather(), self.machines
                 )
-            host = self.hosts[name] = SimulatedHost(name, address, self.network, machine, lambda: next(pids))
+            host = self.hosts[name] = SimulatedHost(name, address, self.network, machine, lambda: next(pids), ANSWERS)
             if machine is not None:
                 self.nodes[name] = Node(NodeInfo(name=name, role="r", address=address), host, LAUNCH)
         for host in self.hosts.values():
@@ -228,6 +236,16 @@ def test_new_lines_of_a_log_are_read_as_on_other_hosts(world):
     world.machines["n1"].log += b"two\nthree\n"
     part = host.run("sh", "-c", log_lines.TAIL, "sh", "5", log, "4", timeout_s=1)
     assert part.check().text == "two"
+
+
+def test_what_a_fault_brings_with_it_is_answered_as_it_says(world):
+    host = world.hosts["n1"]
+    assert host.run(f"{host.home}/.prog", "do", "it", stdin=b"now", timeout_s=1).text == "n1 do it now"
+    assert host.run("sh", "-c", "echo of a script", "sh", "a", "b", timeout_s=1).text == "a b"
+    done = host.run("python3", "-I", "-S", "-", "{}", stdin=b"print('a program')", timeout_s=1)
+    assert done.text == "ran with {}"
+    assert host.run("test", "-x", f"{host.home}/.prog", timeout_s=1).returncode == 0
+    assert host.run("test", "-x", f"{host.home}/.other", timeout_s=1).returncode == 127
 
 
 def test_probes_show_cuts_and_unplugged_hosts(world):

@@ -5,6 +5,7 @@ from itertools import count
 from random import Random
 
 import pytest
+from minimq_kept import records_left
 
 from cluster.systems.minimq.consensus.controller import Controller
 from cluster.systems.minimq.consensus.raft_log import recover as recover_raft
@@ -23,7 +24,6 @@ from cluster.systems.minimq.protocol.io import (
 )
 from cluster.systems.minimq.protocol.messages import Accepted, CreateTopic
 from cluster.systems.minimq.replication.broker import Broker
-from cluster.systems.minimq.storage.commit_log import recover as recover_log
 
 CONTROLLERS = ("c1", "c2", "c3")
 BROKERS = ("b1", "b2", "b3")
@@ -57,7 +57,7 @@ class Cluster:
             rng = Random(self.random.random())
             core = Controller(name=name, controllers=CONTROLLERS, stored=stored, rng=rng)
         else:
-            records = recover_log(self.stored[name])
+            records = records_left(self.stored[name])
             core = Broker(name, CONTROLLERS, f"{self.lives[name]:06d}", records=records)
         self.cores[name] = core
         self.carry_out(name, core.start(self.now_ms))

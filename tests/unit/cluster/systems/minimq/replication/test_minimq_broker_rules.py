@@ -4,12 +4,12 @@ import pytest
 
 from cluster.systems.minimq.consensus.controller_rules import is_alive
 from cluster.systems.minimq.protocol.broker_messages import Divergence, Poll, Read
-from cluster.systems.minimq.protocol.io import Send, Truncate
+from cluster.systems.minimq.protocol.io import Send
 from cluster.systems.minimq.protocol.messages import Accepted, Answer, GetMetadata, Metadata, Refused
 from cluster.systems.minimq.replication import broker_rules as rules
 from cluster.systems.minimq.replication.controller_link import ControllerLink
 from cluster.systems.minimq.replication.waits import Acknowledgements
-from cluster.systems.minimq.storage.commit_log import QueueKey, commit_record, data_record, is_intact, recover
+from cluster.systems.minimq.storage.commit_log import QueueKey, commit_record, data_record, is_intact
 
 EPOCHS = [(1, 0), (3, 10), (6, 20)]
 END = 25
@@ -105,12 +105,6 @@ def test_a_record_whose_body_was_changed_is_not_intact():
     assert is_intact(record)
     changed = type(record)(**{name: getattr(record, name) for name in record.__struct_fields__} | {"body": b"bodx"})
     assert not is_intact(changed)
-
-
-def test_what_a_store_kept_is_replayed_in_order():
-    records = [commit_record(1, QueueKey("t", 0), "g", n) for n in range(4)]
-    stored = [records[0], records[1], Truncate(token=3, start=1), records[2], records[3], Truncate(token=6, start=9)]
-    assert recover(stored) == [records[0], records[2], records[3]]
 
 
 def test_acknowledgements_go_out_by_position_and_expire_by_time():

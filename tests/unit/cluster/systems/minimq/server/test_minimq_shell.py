@@ -17,7 +17,7 @@ from cluster.systems.minimq.server.peer_links import Link
 from cluster.systems.minimq.server.timers import Timers
 from cluster.systems.minimq.storage import disk as disk_module
 from cluster.systems.minimq.storage.commit_log import QueueKey, data_record
-from cluster.systems.minimq.storage.disk import BrokerStore, ControllerStore, Disk, DiskError, Folder
+from cluster.systems.minimq.storage.disk import BrokerStore, ControllerStore, Disk, DiskError, Folder, next_incarnation
 from cluster.systems.minimq.storage.segments import SegmentedLog
 
 DEADLINE_S = 10.0
@@ -170,13 +170,13 @@ def test_a_disk_that_stands_still_is_waited_for_within_bounds_and_a_failed_one_w
 
 def test_incarnations_ascend_and_a_folder_has_one_holder(tmp_path):
     folder = Folder(tmp_path / "b1")
-    lives = [folder.next_incarnation() for _ in range(11)]
+    lives = [next_incarnation(folder.path) for _ in range(11)]
     assert lives == sorted(set(lives))
     with pytest.raises(DiskError, match="another process"):
         Folder(tmp_path / "b1")
     (tmp_path / "b1" / disk_module.INCARNATION).write_text("seven")
     with pytest.raises(DiskError, match="not a number"):
-        folder.next_incarnation()
+        next_incarnation(folder.path)
 
 
 def test_a_folder_with_damage_is_refused_in_one_line(tmp_path):

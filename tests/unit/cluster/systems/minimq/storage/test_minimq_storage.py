@@ -6,6 +6,7 @@ import pytest
 
 from cluster.systems.minimq.storage import segments
 from cluster.systems.minimq.storage.commit_log import QueueKey, commit_record, data_record
+from cluster.systems.minimq.storage.files import KernelFiles
 from cluster.systems.minimq.storage.segments import MAGIC, SegmentedLog, StorageError
 
 PAYLOADS = [b"", b"a", bytes(9), b"four" * 5, b"\xff" * 3]
@@ -124,23 +125,22 @@ def test_truncation_leaves_what_is_below_also_over_segments(tmp_path, start):
     assert read(tmp_path, segment_bytes=60) == [*payloads[:start], b"x", b"y"]
 
 
-def test_a_truncation_that_a_crash_ends_half_way_leaves_a_prefix(tmp_path, monkeypatch):
+def test_a_truncation_that_a_crash_ends_half_way_leaves_a_prefix(tmp_path):
     payloads = [b"%03d" % n for n in range(10)]
     written(tmp_path, payloads, segment_bytes=60)
-    real, budget = segments._sync, [0]
+    budget = [100]
 
-    def crash_later(folder):
-        real(folder)
-        budget[0] -= 1
-        if budget[0] < 0:
-            raise OSError("crash")
+    class CrashLater(KernelFiles):
+        def sync_names(self, folder):
+            super().sync_names(folder)
+            budget[0] -= 1
+            if budget[0] < 0:
+                raise OSError("crash")
 
-    with SegmentedLog(tmp_path, segment_bytes=60) as log:
+    with SegmentedLog(tmp_path, segment_bytes=60, files=CrashLater()) as log:
         budget[0] = 1
-        monkeypatch.setattr(segments, "_sync", crash_later)
         with pytest.raises(OSError, match="crash"):
             log.truncate(1)
-    monkeypatch.undo()
     assert read(tmp_path, segment_bytes=60) == payloads[:6]
 
 
