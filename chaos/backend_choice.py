@@ -47,3 +47,12 @@ def _made(name: str, options: Mapping[str, Any]) -> Any:
             belongs = f"; it belongs to --backend {' or '.join(others)}" if others else ""
             raise UsageError(f"--backend {name} has no --{option.replace('_', '-')}{belongs}")
     return kind(**options)
+
+
+def is_simulated(name: str) -> bool:
+    """Whether runs on the backend of this name have a time of their own (``cluster.host.RunsHere``); makes none.
+
+    Raises:
+        UsageError: no such backend.
+    """
+    return name != "auto" and hasattr(plugins.load("backends", name), "keeping_time")

@@ -39,11 +39,20 @@ def _wrong_value(error: click.BadParameter) -> str:
     kind = error.param.type if error.param is not None else None
     if isinstance(kind, AmountType):
         return f" {_plain(error.message)}"
+    if path := re.match(r"(File|Directory|Path) '(.*)' (.*?)\.?$", error.message, re.DOTALL):
+        return f" {path[2]}: {_wrong_path(path[3], folder=path[1] == 'Directory')}"
     found = re.match(r"'(.*)' is not one of ", error.message)
     if not isinstance(kind, click.Choice) or found is None:
         return f": {_plain(error.message)}"
     choices = [str(choice) for choice in kind.choices]
     return f" {found[1]}: {_guess(found[1], choices) or 'give one of ' + ', '.join(choices)}"
+
+
+def _wrong_path(said: str, *, folder: bool) -> str:
+    """What click says of a path, and what to do."""
+    if said == "does not exist":
+        return "no such folder; make it first" if folder else "no such file; name one that there is"
+    return {"is a directory": "a folder; name a file", "is a file": "a file; name a folder"}.get(said, said)
 
 
 def _usage(error: click.UsageError, ctx: click.Context | None) -> str:

@@ -8,7 +8,7 @@ from chaos.cli.run import progress
 from chaos.options.resolve import parse_settings
 
 
-@click.group("image")
+@click.group("image", no_args_is_help=False)
 def image_command() -> None:
     """Make the image for hosts in Docker containers; a run makes it itself if it is missing."""
 

@@ -161,10 +161,7 @@ def _nemeses_lines(style: "TextStyle") -> Iterable[str]:
 def _lines(found: Rows, style: "TextStyle") -> Iterable[str]:
     rows = [_for_people(row) for row in found]
     columns = [name for name in rows[0] if name not in ("help", "error")] if rows else []
-    widths = {name: max(len(row[name]) for row in rows) for name in columns}
-    for row in rows:
-        cells = [f"{row[name]:<{widths[name]}}" for name in columns]
-        yield from style.hang("".join(f"{cell}  " for cell in cells), row.get("error") or row["help"])
+    return style.listing([(*(row[name] for name in columns), row.get("error") or row["help"]) for row in rows])
 
 
 IN_JSON_ONLY: Final = frozenset({"other versions", "build", "workloads", "systems"})

@@ -21,7 +21,7 @@ from chaos.cli.completion.values import offer
 from chaos.cli.options.amount_type import AmountType
 from chaos.cli.options.run_options import STORE_OPTION, cluster_options
 from chaos.cli.options.sections import SectionCommand
-from chaos.cli.output import complain
+from chaos.cli.output import complain, text_style
 from chaos.core.errors import ChaosError, UsageError
 from chaos.manual.control_socket import Done, Question, answers_there, ask
 from chaos.options.resolve import experiment_of
@@ -144,8 +144,6 @@ def _answers(store: str, question: Question, timeout_s: float) -> Iterator[Any]:
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array, an object per node.")
 def status_command(store: str, as_json: bool) -> int:
     """Show every node: role, address, state, who leads, and the fault in force."""
-    from reports.summary.text_style import PIPED
-
     done = _put(store, Question(verb="status"), _STATUS_TIMEOUT_S)
     if as_json:
         click.echo(msgspec.json.encode(done.nodes).decode())
@@ -163,7 +161,7 @@ def status_command(store: str, as_json: bool) -> int:
         )
         for node in done.nodes
     ]
-    for line in PIPED.table(head, cells):
+    for line in text_style().table(head, cells, elastic=(head.index("FAULT"), head.index("LEADS"))):
         click.echo(line)
     return done.code
 

@@ -14,7 +14,7 @@ from chaos.cli.options.amount_type import AmountType
 from chaos.cli.options.gate_options import FAIL_ON_OPTION, THRESHOLD_OPTION
 from chaos.cli.options.sections import SectionOption
 from chaos.cli.output import tell
-from chaos.core.errors import UsageError
+from chaos.core.errors import HistoryError, UsageError
 
 
 @click.command(
@@ -114,12 +114,14 @@ def _checked(job: Any) -> int:
     Raises:
         UsageError: it could not be run; better said before the first run than after hours.
     """
-    from chaos.options.planning import draw_plan
+    from chaos.options.planning import draw_plan, planned_rows
     from chaos.options.resolve import experiment_of
     from chaos.options.system_under_test import system_of
 
     try:
         experiment = experiment_of({}, job.config)
+        if experiment.plan is not None:
+            return len(planned_rows(experiment.plan, experiment.nemesis))
         return len(draw_plan(experiment, system_of(experiment)))
-    except UsageError as error:
+    except (UsageError, HistoryError) as error:
         raise UsageError(f"{job.planned.id}: {error}") from None

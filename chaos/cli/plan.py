@@ -12,6 +12,7 @@ from chaos.cli.examples import examples
 from chaos.cli.options.declared_option import DECIDES_PLAN
 from chaos.cli.options.run_options import LIVE_OPTION, as_argv, override_options, run_options
 from chaos.cli.options.sections import RunCommand, SectionCommand
+from chaos.cli.output import text_style
 from chaos.core.errors import UsageError
 from chaos.options.experiment import DEFAULTS, Experiment
 from chaos.options.resolve import experiment_of
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 _NAMED = 3
 """Of more subjects than this only the number is shown."""
+_TARGETS = 20
+"""Columns that targets need at least to stand beside their fault."""
 
 
 @click.command("plan", cls=SectionCommand)
@@ -37,7 +40,6 @@ def plan_command(as_json: bool, **options: Any) -> int:
     from cluster.leaders import subjects_of
     from nemesis.plan.choose_targets import choose
     from nemesis.targets.topology import Topology
-    from reports.summary.text_style import PIPED
 
     experiment = experiment_of(options)
     backend, why = choose_backend(experiment.backend, experiment.backend_options)
@@ -57,14 +59,16 @@ def plan_command(as_json: bool, **options: Any) -> int:
         return 0
     roles = ", ".join(f"{role} {' '.join(names)}" for role, names in topology.nodes.items())
     e = experiment
-    click.echo(f"system    {e.system} {system.version}: {roles}")
-    click.echo(f"backend   {backend.name}{why}")
     load = ", ".join(f"{f.word} {e.rate * share:g}/s" for f, share in mix.items())
     noun = model_named(workload_of(e).model).key + ("" if e.keys == 1 else "s")
-    click.echo(f"workload  {e.workload}: {load}; {e.clients} clients, {e.keys} {noun}, {e.time_limit_s:g} s")
-    click.echo(f"faults    {len(rows)} of {e.nemesis}, seed {e.seed} ({e.origins['seed']})")
-    for line in told:
-        click.echo(line)
+    head = [
+        ("system", f"{e.system} {system.version}: {roles}"),
+        ("backend", f"{backend.name}{why}"),
+        ("workload", f"{e.workload}: {load}; {e.clients} clients, {e.keys} {noun}, {e.time_limit_s:g} s"),
+        ("faults", f"{len(rows)} of {e.nemesis}, seed {e.seed} ({e.origins['seed']})"),
+    ]
+    style = text_style()
+    lines = [*style.listing(head), *(line for text in told for line in style.fit(text))]
     cells = [
         (
             str(row.row),
@@ -77,8 +81,9 @@ def plan_command(as_json: bool, **options: Any) -> int:
         for row, targets in zip(rows, known, strict=True)
     ]
     if cells:
-        for line in PIPED.table(("ROW", "QUIET FROM s", "AT s", "UNTIL s", "NEMESIS", "TARGETS"), cells):
-            click.echo(line)
+        lines += style.listing([("ROW", "QUIET FROM s", "AT s", "UNTIL s", "NEMESIS", "TARGETS"), *cells], _TARGETS)
+    for line in lines:
+        click.echo(line)
     return 0
 
 

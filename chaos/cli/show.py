@@ -15,6 +15,7 @@ from chaos.cli.examples import examples
 from chaos.cli.options.amount_type import AmountType
 from chaos.cli.options.run_options import STORE_OPTION
 from chaos.cli.options.sections import RunCommand
+from chaos.cli.output import text_style
 from chaos.core.errors import UsageError
 from chaos.core.op import Type
 
@@ -128,25 +129,22 @@ def show_command(run: str, store: str, around: str | None, context: int, **filte
     anomaly of the run, such as lost-write or lost-write/2 (its second example).
     """
     from chaos.run.store import find_run
-    from reports.history.text import HEAD
 
     from_s, to_s = filters["from_s"], filters["to_s"]
     if None not in (from_s, to_s) and from_s > to_s:
         raise UsageError(f"--from {duration(from_s)}: it is after --to {duration(to_s)}; swap them")
     folder = find_run(run, Path(store))
-    lines = _lines(folder, around, context, filters)
-    click.echo(("  " if around else "") + HEAD)
     shown = 0
-    for line in lines:
+    for line in _lines(folder, around, context, filters):
         click.echo(line)
         shown += 1
-    if around is not None and not shown:
+    if around is not None and shown == 1:
         click.echo(f"--around {around}: nothing in this history concerns it")
     return 0
 
 
 def _lines(folder: Path, around: str | None, context: int, filters: dict[str, Any]) -> Iterator[str]:
-    """The lines to print, each made when it is printed."""
+    """The head and the lines to print, each made when it is printed."""
     from chaos.core.clock import NS_PER_S
     from chaos.models.log.words import MODEL
     from chaos.models.registry import model_of
@@ -192,16 +190,22 @@ def _lines(folder: Path, around: str | None, context: int, filters: dict[str, An
         and (last_ns is None or event.time_ns <= last_ns)
         and (node is None or history_text.concerns_node(event, node))
     ]
+    style = text_style()
+    if target is not None:
+        style = msgspec.structs.replace(style, width=style.width - history_text.MARGIN)
+    layout = history_text.Layout.of(model, names, style)
     operations = (
-        history_text.operation_line(one, model, names, run.origin_ns, hit=hit(one))
+        history_text.operation_line(one, model, names, run.origin_ns, hit=hit(one), layout=layout)
         for one in history_rows.operations(history_rows.tables_of(folder, "operations"), wanted)
     )
-    merged = heapq.merge(operations, history_text.event_lines(events, run), key=lambda line: line.time_ns)
+    merged = heapq.merge(operations, history_text.event_lines(events, run, style), key=lambda line: line.time_ns)
     if target is None:
-        return _all(merged, [option for option, name in _FILTERS.items() if filters[name] not in ((), None)])
-    if target.value is None and target.offset is None:
-        return history_text.lines_around(_nearest(merged, target.at_ns), context, lambda line: line.hit)
-    return history_text.lines_around(merged, context, lambda line: line.hit)
+        yield layout.head
+        yield from _all(merged, [option for option, name in _FILTERS.items() if filters[name] not in ((), None)])
+        return
+    yield " " * history_text.MARGIN + layout.head
+    near = _nearest(merged, target.at_ns) if target.value is None and target.offset is None else merged
+    yield from history_text.lines_around(near, context, lambda line: line.hit)
 
 
 def _all(lines: Iterator[Any], given: list[str]) -> Iterator[str]:

@@ -159,7 +159,7 @@ def anomaly_of(folder: "Path", asked: str | None) -> str:
 
     found = found_in_folder(folder)
     if asked is not None and asked not in found:
-        raise UsageError(f"--anomaly {asked}: {folder} has {', '.join(found) or 'none'}")
+        raise UsageError(f"--anomaly {asked}: {folder} has {', '.join(found) or 'none'}; name one that it has")
     if not found:
         raise UsageError(f"{folder}: it has no anomaly to look for; name a run that is FAIL")
     return asked or found[0]

@@ -139,7 +139,7 @@ def read(path: Path, option: str) -> Source:
         content = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not a text file"
-        raise UsageError(f"{option} {path}: {reason}") from None
+        raise UsageError(f"{option} {path}: {reason}; name a YAML file") from None
     return parse(content, str(path))
 
 

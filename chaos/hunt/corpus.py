@@ -14,8 +14,9 @@ from chaos.basics.amounts import HUNTED
 from chaos.core.errors import HistoryError, UsageError
 from chaos.hunt.candidate import CONFIG, PLAN, Candidate, candidate_of, experiment_for
 from chaos.options.experiment import Experiment, as_yaml
+from chaos.options.planning import planned_rows
 from chaos.options.resolve import experiment_of
-from nemesis.plan.plan_file import read_plan, write_plan
+from nemesis.plan.plan_file import write_plan
 
 RECORDS_MOST: Final = int(HUNTED.most)
 KEPT_MOST: Final = 500
@@ -102,7 +103,7 @@ def read_kept(place: Path, **options: Any) -> tuple[Experiment, Candidate]:
     """
     plan = place / PLAN
     experiment = experiment_of({"driver": str(place / CONFIG), "plan": str(plan), **options})
-    return experiment, candidate_of(experiment, read_plan(plan))
+    return experiment, candidate_of(experiment, planned_rows(str(plan), experiment.nemesis))
 
 
 def read_records(path: Path) -> tuple[Record, ...]:

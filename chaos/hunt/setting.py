@@ -86,6 +86,8 @@ def setting_of(options: Mapping[str, Any]) -> Setting:
     missing = missing_here(faults_on(base.kill), backend.lacks, here=backend.on_this_machine)
     topology = topology_of(base)
     asked = options.get("nemeses") or (ALL,)
+    if NOOP in asked:
+        raise UsageError(f"--nemesis {','.join(asked)}: {NOOP} breaks nothing; name faults, or leave it out for all")
     nemeses = tuple(choice.text for choice in possible_of(parse_mix(",".join(asked), topology, missing), topology))
     fixed = {name: options[name] for name in ("rate", "time_limit_s") if options.get(name) is not None}
     space = Space(workloads=_workloads(own, options.get("workloads") or ()), nemeses=nemeses, fixed=fixed)
@@ -94,7 +96,7 @@ def setting_of(options: Mapping[str, Any]) -> Setting:
 
 def _workloads(own: Mapping[str, Any], asked: tuple[str, ...]) -> tuple[str, ...]:
     """The workloads that were asked for, each of which must do; else all that do."""
-    found = []
+    found: list[str] = []
     for name in asked or plugins.names("workloads"):
         try:
             experiment = experiment_of({**own, "workload": name})
@@ -103,5 +105,7 @@ def _workloads(own: Mapping[str, Any], asked: tuple[str, ...]) -> tuple[str, ...
             if asked:
                 raise
             continue
+        if name in found:
+            raise UsageError(f"--workload {','.join(asked)}: {name} is named twice")
         found.append(name)
     return tuple(found)

@@ -10,10 +10,12 @@ from typing import Final
 
 import msgspec
 
+from chaos.backend_choice import is_simulated
 from chaos.core.fault_nature import Colour
 from chaos.core.matrix_results import VERDICTS, CellRow, Verdict
 from chaos.core.verdict import FaultResult, Results
 from chaos.matrix.model import Job, load_s
+from chaos.options.experiment import DEFAULTS
 from chaos.storage.manifest import read_checked
 from chaos.storage.runinfo import RunInfo, read_run
 from checkers.history.words import words_of
@@ -21,6 +23,9 @@ from reports.across.figures import recoveries
 
 BESIDE_LOAD_S: Final = 50.0
 """What a run takes beside its load before any was measured."""
+SIMULATED_BESIDE_LOAD_S: Final = 5.0
+SIMULATED_PACE: Final = 40.0
+"""How many times as fast as real time the load of a simulated run is, at the usual rate on a busy machine."""
 
 ATTEMPTS: Final = 2
 BROKE: Final = 255
@@ -45,19 +50,24 @@ def pending_jobs(jobs: Sequence[Job], done: Mapping[str, CellRow], *, unknown: b
     return tuple(job for job in jobs if (row := done.get(job.planned.id)) is None or row.verdict in open_)
 
 
-def beside_s(jobs: Sequence[Job], done: Mapping[str, CellRow]) -> float:
-    """How long a run takes beside its load: the middle of those that are done, a guess before."""
-    taken = [
-        done[job.planned.id].took_s - load_s(job.config)
-        for job in jobs
-        if job.planned.id in done and done[job.planned.id].verdict != "broke"
-    ]
-    return max(0.0, median(taken)) if taken else BESIDE_LOAD_S
+def expected_s(jobs: Sequence[Job], done: Mapping[str, CellRow]) -> dict[str, float]:
+    """How long each job takes, by its id: its load, and the middle of what those that are done took beside theirs.
+
+    A guess stands for the latter before one is done. Simulated runs and others are counted apart.
+    """
+    loads = {job.planned.id: _load(job) for job in jobs}
+    beside = {}
+    for simulated, guess in ((False, BESIDE_LOAD_S), (True, SIMULATED_BESIDE_LOAD_S)):
+        ids = [name for name, (kind, _) in loads.items() if kind == simulated and name in done]
+        taken = [done[name].took_s - loads[name][1] for name in ids if done[name].verdict != "broke"]
+        beside[simulated] = max(0.0, median(taken)) if taken else guess
+    return {name: seconds + beside[simulated] for name, (simulated, seconds) in loads.items()}
 
 
-def expected_s(job: Job, own_s: float) -> float:
-    """How long a job will take if it takes ``own_s`` beside its load."""
-    return load_s(job.config) + own_s
+def _load(job: Job) -> tuple[bool, float]:
+    """Whether a job is simulated, and how many seconds of ours its load takes."""
+    simulated = is_simulated(str(job.config.values.get("backend", DEFAULTS["backend"])))
+    return simulated, load_s(job.config) / (SIMULATED_PACE if simulated else 1)
 
 
 def should_retry(attempt: Attempt, attempts: int) -> bool:

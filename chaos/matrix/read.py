@@ -4,6 +4,7 @@ The options in it are those of ``chaos run`` and are read by the same loader, wi
 ``chaos.matrix.model`` does.
 """
 
+from collections.abc import Iterable
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +15,8 @@ from chaos import plugins
 from chaos.core.errors import UsageError
 from chaos.core.strict_yaml import Entry, Source, parse, read, unknown_key_error
 from chaos.matrix.model import Axis, Matrix, Value, slug
-from chaos.options.config_file import Config, known_keys, options
+from chaos.options.config_file import Config, known_keys
+from chaos.options.config_file import options as run_options
 from cluster.trial import Trial, trials_of
 
 SYSTEMS: Final = "systems"
@@ -22,6 +24,11 @@ TRIED: Final = ("main", "all")
 """With what an axis has every system: what it is used for most, or all that it is tried with."""
 KEYS: Final = ("name", "about", "base", "axes", "exclude", "repeats", "seed")
 _FOLDER: Final = files("chaos") / "matrices"
+_DECIDED: Final = {
+    "seed": "each run has its own, drawn of the matrix' seed; write seed: beside axes:, and repeats: for more runs",
+    "store": "runs lie in the folder of the matrix; give --store to chaos matrix",
+}
+"""Options of a run that the matrix decides: in base or in an axis they would count for nothing."""
 
 
 def shipped_matrices() -> tuple[str, ...]:
@@ -68,6 +75,19 @@ def matrix_of(source: Source) -> Matrix:
         known = {axis.name: {value.name for value in axis.values} for axis in found["axes"]}
         found["exclude"] = tuple(_rule(source, each, known) for each in source.items(excluded.value, "exclude"))
     return Matrix(**found)
+
+
+def options(source: Source, entries: Iterable[Entry]) -> Config:
+    """The options of runs.
+
+    Raises:
+        UsageError: unknown, of the wrong kind, or one that the matrix decides.
+    """
+    found = run_options(source, entries)
+    for name, why in _DECIDED.items():
+        if name in found.values:
+            raise UsageError(f"{found.origins[name]}: {name}: {why}")
+    return found
 
 
 def _number(source: Source, entry: Entry) -> int:

@@ -19,7 +19,7 @@ from chaos.core.errors import ChaosError, UsageError
 from chaos.core.matrix_results import PLAN, CellRow, MatrixPlan, append_row, current, read_plan, read_rows, worst_exit
 from chaos.core.verdict import exit_code
 from chaos.gate.judge import gates_of
-from chaos.matrix.jobs import Attempt, beside_s, expected_s, pending_jobs, row_of, should_retry
+from chaos.matrix.jobs import Attempt, expected_s, pending_jobs, row_of, should_retry
 from chaos.matrix.model import Job, load_s, to_options
 from chaos.matrix.process import perform
 from chaos.options.experiment import DEFAULTS
@@ -146,7 +146,8 @@ def _do(
         append_row(folder, row)
         done[row.id] = row
         rest = left[position + 1 :]
-        rest_s = sum(expected_s(one, beside_s(jobs, done)) for one in rest)
+        expected = expected_s(jobs, done)
+        rest_s = sum(expected[one.planned.id] for one in rest)
         say(line(row, len(wanted) - len(rest), len(wanted), rest_s))
         write_pages(folder)
         if rest and stop_on_invalid and row.answer == "invalid":
@@ -248,6 +249,6 @@ def _write(path: Path, content: bytes) -> None:
 
 def forecast(jobs: Sequence[Job], done: Mapping[str, CellRow], *, unknown: bool = False) -> list[tuple[Job, float]]:
     """Each job with the seconds it is expected to take; 0 for one that is done."""
-    own_s = beside_s(jobs, done)
+    expected = expected_s(jobs, done)
     left = {job.planned.id for job in pending_jobs(jobs, done, unknown=unknown)}
-    return [(job, expected_s(job, own_s) if job.planned.id in left else 0.0) for job in jobs]
+    return [(job, expected[job.planned.id] if job.planned.id in left else 0.0) for job in jobs]

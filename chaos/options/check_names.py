@@ -15,6 +15,8 @@ def check_names(texts: Iterable[str]) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(name.strip() for text in texts for name in text.split(",")))
     if not names:
         return ()
+    if "" in names:
+        raise UsageError(f"--check {','.join(texts)}: a name is missing; write one of chaos list checks")
     from checkers.engine.installed_checks import broken_checks, checks
 
     known = checks()

@@ -27,7 +27,7 @@ from nemesis.faults.registry import faults_on
 from nemesis.plan.capabilities import missing_here, unavailable
 from nemesis.plan.left_out import left_out
 from nemesis.plan.mix import NOTHING
-from nemesis.plan.nemesis_names import MANY
+from nemesis.plan.nemesis_names import MANY, NOOP
 from nemesis.plan.plan import Row, lanes, make_plan
 from nemesis.plan.plan_file import read_plan
 from nemesis.plan.sequence import plan_steps
@@ -45,7 +45,7 @@ def plan_of(experiment: Experiment, system: System, backend: Backend, say: Calla
     """
     e = experiment
     if e.plan is not None:
-        rows = read_plan(Path(e.plan))
+        rows = planned_rows(e.plan, e.nemesis)
         if e.pin:
             rows = pin_targets(rows, Path(e.plan).parent / "history" / RUN_EVENTS, say)
         _check(rows, e, system, backend)
@@ -60,6 +60,19 @@ def plan_of(experiment: Experiment, system: System, backend: Backend, say: Calla
             say(f"nemesis  {line}")
     rows = draw_plan(e, system, missing)
     _check(rows, e, system, backend)
+    return rows
+
+
+def planned_rows(file: str, nemesis: str) -> tuple[Row, ...]:
+    """The faults of a plan that is given.
+
+    Raises:
+        HistoryError: it is no plan.
+        UsageError: it has none, and the nemesis is not ``noop``: nothing would be broken.
+    """
+    rows = read_plan(Path(file))
+    if not rows and nemesis.strip() != NOOP:
+        raise UsageError(f"--plan {file}: no fault is in it; name another plan.jsonl, or give --nemesis noop for none")
     return rows
 
 

@@ -217,7 +217,10 @@ def _row_in(slot: Slot, choice: Choice, topology: Topology, seed: int, fixed: Se
 
 def _waiting(rows: Sequence[Row], when: str, within_s: float, topology: Topology) -> list[Row]:
     """The rows of slots before each of which there are ``within_s`` for waiting."""
-    occasion_of(when, topology)
+    try:
+        occasion_of(when, topology)
+    except UsageError as error:
+        raise UsageError(f"--fault-when {error}") from None
     if load_steps(rows):
         raise UsageError(f"--fault-when {when}: the load is planned before it begins; a step of it cannot wait")
     begin = [round(row.at_s - within_s, _DIGITS) for row in rows]

@@ -37,5 +37,5 @@ def read_plan(path: Path) -> tuple[Row, ...]:
             rows.append(msgspec.structs.replace(row, params=in_words(row.fault, row.params)))
             rows[-1].read_params()
         except (msgspec.DecodeError, UsageError) as error:
-            raise HistoryError(f"{path}:{number}: {error}") from None
+            raise HistoryError(f"{path}:{number}: {error}; name the plan.jsonl of a run folder") from None
     return tuple(rows)

@@ -14,12 +14,13 @@ from checkers.recovery.rpo import RpoKernel
 from reports import words
 from reports.page.availability import lines_of, milliseconds, steady_line
 from reports.page.faults import rto_lines, rto_words, worst_rto
-from reports.summary.terminal import MAX_FAULTS, stamp
+from reports.summary.terminal import MAX_FAULTS, headline
 from reports.summary.text_style import PIPED, TextStyle
 
 RPO: Final = RpoKernel.name
 MAX_ROWS: Final = 12
 """Operations shown with an anomaly."""
+_INDENT: Final = 2
 KINDS: Final = ("operation", "ok", "failed", "unknown", "ok/s", "p50", "p90", "p99", "longest")
 _FAULTS: Final = ("#", "fault", "from", "to", "RTO", "lost", "as its nemesis says")
 _NAMES: Final = {"latency": "latency from end to end", "rto": "RTO", "rpo": "RPO", "steady": "steady throughput"}
@@ -30,7 +31,8 @@ _UNSAID: Final = ("proven", "healed", "skipped", "targets", "evidence", "heal_ev
 def summary(path: str, results: Results, style: TextStyle = PIPED) -> str:
     """The answer, the reason, each anomaly with its first sentence and rows; then the figures."""
     examined = results.checks[0].examined if results.checks else ""
-    out = ["", f"{stamp(results.valid, style)}  {path}  {results.model}, {examined}"]
+    out = ["", *headline(words.verdict(results.valid), f"{path}  {results.model}, {examined}", style)]
+    indented = msgspec.structs.replace(style, width=style.width - _INDENT) if style.fits else style
     for line in (*threshold_words(results.thresholds), gate_words(results.gate).strip()):
         out += style.wrap(line) if line else []
     if results.engine_note:
@@ -40,7 +42,7 @@ def summary(path: str, results: Results, style: TextStyle = PIPED) -> str:
     for name, anomaly in results.anomalies.items():
         out.append(f"{name}: {anomaly.count}{' (allowed)' if anomaly.allowed else ''}")
         for example in anomaly.examples[:1]:
-            out += [f"  {line}" for line in style.wrap(example.sentence)]
+            out += [" " * _INDENT + line for line in indented.wrap(example.sentence)]
             out += [f"    {style.shorten(_row(row), style.width - 4)}" for row in example.ops[:MAX_ROWS]]
     for line in excluded_models(results):
         out += style.wrap(line)

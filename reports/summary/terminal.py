@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from chaos.core.verdict import Results, Valid
+from chaos.core.verdict import Results
 from reports import words
 from reports.folder import read_parts
 from reports.page.build import report_data
@@ -48,7 +48,7 @@ def summary(folder: Path, name: str | None = None, style: TextStyle = PIPED) -> 
 def lines(data: ReportData, style: TextStyle = PIPED) -> list[str]:
     """The summary's lines but for the report's path. Pure."""
     chips = "".join(f"  ({chip})" for chip in data.chips)
-    out = ["", f"{style.paint(data.stamp.word, tone_of(data.stamp.word))}  {data.heading}{chips}"]
+    out = ["", *headline(data.stamp.word, f"{data.heading}{chips}", style)]
     out += style.wrap(data.sentence)
     for names, reason in data.why:
         if reason not in data.sentence:
@@ -76,9 +76,10 @@ def tone_of(word: str) -> Tone:
     return _TONES.get(word, "warn")
 
 
-def stamp(valid: Valid, style: TextStyle) -> str:
-    """A verdict as the first word of a summary."""
-    return style.paint(words.verdict(valid), tone_of(words.verdict(valid)))
+def headline(word: str, text: str, style: TextStyle) -> list[str]:
+    """The first line of a summary: the verdict and what it is about."""
+    first, *more = style.hang(f"{word}  ", text)
+    return [style.paint(word, tone_of(word)) + first[len(word) :], *more]
 
 
 def checks(rows: list[tuple[str, str, str, str]], style: TextStyle) -> list[str]:
@@ -97,7 +98,7 @@ def thresholds(rows: list[tuple[str, str, str]], style: TextStyle) -> list[str]:
 
 def rows_of(path: str, results: Results, style: TextStyle = PIPED) -> str:
     """The answer of some checks alone, which no folder holds: the sentence and a row for each."""
-    out = ["", f"{stamp(results.valid, style)}  {path}"]
+    out = ["", *headline(words.verdict(results.valid), path, style)]
     out += [*style.wrap(results.sentence), *style.wrap(results.engine_note), ""]
     rows = [(row.name, words.verdict(row.valid), row.examined, row.found) for row in results.checks]
     silent = [line for name, why in results.declined.items() for line in style.wrap(f"{name}: not judged, {why}")]

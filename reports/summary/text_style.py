@@ -46,14 +46,14 @@ class TextStyle(msgspec.Struct, frozen=True):
         """A line as it is, or as several where it does not fit the terminal."""
         return self.wrap(text) if self.fits else [text]
 
-    def hang(self, begin: str, text: str) -> list[str]:
+    def hang(self, begin: str, text: str, least: int = _BESIDE) -> list[str]:
         """A cell and the text beside it: where lines are made to fit, those after the first are indented as deep.
 
-        Where that would leave little room for words, the text stands below, indented by four.
+        Where that would leave less than ``least`` columns for words, the text stands below, indented by four.
         """
         if not self.fits:
             return [begin + text]
-        beside = self.has_room(begin)
+        beside = len(begin) + least <= self.width
         lines = textwrap.wrap(
             text,
             self.width,
@@ -62,7 +62,20 @@ class TextStyle(msgspec.Struct, frozen=True):
             break_long_words=False,
             break_on_hyphens=False,
         )
-        return lines if beside and lines else [*self.wrap(_GAPS.sub("  ", begin)), *lines]
+        if beside and lines:
+            return lines
+        above = begin.rstrip()
+        return [*([above] if len(above) <= self.width else self.wrap(_GAPS.sub("  ", above))), *lines]
+
+    def listing(self, rows: Sequence[Sequence[str]], least: int = _BESIDE) -> list[str]:
+        """Rows in columns two blanks apart; the last column goes on below itself where a row does not fit."""
+        columns = [[_one_line(cell) for cell in column] for column in zip(*rows, strict=True)]
+        widths = [max(map(len, column)) for column in columns[:-1]]
+        out = []
+        for *cells, last in zip(*columns, strict=True):
+            begin = "".join(f"{cell:<{width}}  " for cell, width in zip(cells, widths, strict=True))
+            out += [line.rstrip() for line in self.hang(begin, last, least)]
+        return out
 
     def has_room(self, begin: str) -> bool:
         """Whether a text can stand beside a cell."""

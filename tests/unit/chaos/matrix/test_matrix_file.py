@@ -10,7 +10,7 @@ from chaos.core.errors import HistoryError, UsageError
 from chaos.core.matrix_results import CellRow, append_row, current, read_rows, worst_exit
 from chaos.core.strict_yaml import parse
 from chaos.core.verdict import FaultResult, Rto
-from chaos.matrix.jobs import Attempt, beside_s, expected_s, pending_jobs, should_retry
+from chaos.matrix.jobs import SIMULATED_BESIDE_LOAD_S, Attempt, expected_s, pending_jobs, should_retry
 from chaos.matrix.model import jobs_of, load_s, plan_of, select_jobs, shrunk, to_options
 from chaos.matrix.read import matrix_of, read_matrix, shipped_matrices
 from chaos.matrix.run_jobs import clock, judge_again
@@ -290,12 +290,27 @@ def test_what_broke_is_tried_once_more_and_nothing_else():
 
 def test_the_forecast_learns_what_runs_take_beside_their_load():
     jobs = jobs_of(matrix())
-    assert expected_s(jobs[0], beside_s(jobs, {})) == load_s(jobs[0].config) + 50
+    first = jobs[0].planned.id
+    assert expected_s(jobs, {})[first] == load_s(jobs[0].config) + 50
     taken = zip(jobs, (10, 20, 90), strict=False)
     done = {job.planned.id: row(job, took_s=load_s(job.config) + own_s) for job, own_s in taken}
-    assert beside_s(jobs, done) == 20
+    assert expected_s(jobs, done)[first] == load_s(jobs[0].config) + 20
     assert clock(3900) == "1 h 05 min"
     assert clock(100) == "2 min"
+
+
+def simulated(job):
+    config = msgspec.structs.replace(job.config, values={**job.config.values, "backend": "sim"})
+    return msgspec.structs.replace(job, config=config)
+
+
+def test_the_forecast_of_simulated_runs_knows_that_their_time_is_not_ours():
+    jobs = [simulated(job) for job in jobs_of(matrix())]
+    first = jobs[0].planned.id
+    assert expected_s(jobs, {})[first] < load_s(jobs[0].config) / 5
+    load = expected_s(jobs, {})[first] - SIMULATED_BESIDE_LOAD_S
+    done = {jobs[1].planned.id: row(jobs[1], took_s=load_s(jobs[1].config) / 40 + 30)}
+    assert expected_s(jobs, done)[first] == pytest.approx(load + 30)
 
 
 def fault(number, *rtos, skipped=False):

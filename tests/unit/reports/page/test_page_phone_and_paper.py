@@ -94,3 +94,17 @@ def test_on_paper_names_of_settings_are_whole_beside_long_values(open_page: Open
     until(page, "innerWidth === 703")
     assert page.locator(".grid").count() > 0
     assert broken_words(page) == []
+
+
+def test_on_paper_operations_as_recorded_that_were_opened_fit(open_page: Open, folders: dict[str, Path]) -> None:
+    page = open_page(folders["invalid"] / "report.html")
+    page.evaluate("document.querySelectorAll('.ops .wide').forEach(table => { table.closest('details').open = true; })")
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 703, "height": 1000})
+    until(page, "innerWidth === 703")
+    shown = "[...document.querySelectorAll('.ops .wide')].filter(table => table.checkVisibility())"
+    assert page.evaluate(f"{shown}.length") > 0
+    assert page.evaluate(f"Math.max(...{shown}.map(table => table.getBoundingClientRect().right))") <= 703
+    assert page.evaluate("document.documentElement.scrollWidth") <= 703
+    assert broken_words(page) == []

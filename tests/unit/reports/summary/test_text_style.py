@@ -2,13 +2,13 @@
 
 import io
 import os
-import pty
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from on_terminal import shown
 
 from reports.summary.text_style import NARROWEST, PIPED, PROSE, TextStyle, has_colour, style_of
 
@@ -65,12 +65,12 @@ def test_columns_that_can_be_spared_go_where_a_row_does_not_fit_otherwise() -> N
     rows = [("1", "2026-11-28", "PASS", "a long sentence " * 3)]
     head = ("", "BEGAN", "VERDICT", "FOUND")
 
-    def shown(width: int) -> list[str]:
+    def heads(width: int) -> list[str]:
         return TextStyle(width=width, fits=True).table(head, rows, elastic=(3,), spare=(3, 1))[0].split()
 
-    assert shown(60) == ["BEGAN", "VERDICT", "FOUND"]
-    assert shown(30) == ["BEGAN", "VERDICT"]
-    assert shown(20) == ["VERDICT"]
+    assert heads(60) == ["BEGAN", "VERDICT", "FOUND"]
+    assert heads(30) == ["BEGAN", "VERDICT"]
+    assert heads(20) == ["VERDICT"]
     assert PIPED.table(head, rows, spare=(3, 1))[0].split() == ["BEGAN", "VERDICT", "FOUND"]
 
 
@@ -95,34 +95,6 @@ def test_a_stream_that_was_closed_is_no_terminal() -> None:
 
 def test_cells_are_one_line_and_keep_their_thin_blanks() -> None:
     assert TextStyle().table(("x",), [("27\u202f600 \n sends",)])[1] == "27\u202f600 sends"
-
-
-def shown(columns: int, cwd: Path, *argv: str, **environ: str) -> str:
-    """What a command prints on a terminal of so many columns."""
-    ours, theirs = pty.openpty()
-    pty.os.set_blocking(ours, True)
-    import fcntl
-    import struct
-    import termios
-
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    env = {**{name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR", "FORCE_COLOR")}}
-    env |= {"TERM": "xterm", **environ}
-    chaos = [sys.executable, "-m", "chaos", *argv]
-    with subprocess.Popen(chaos, stdout=theirs, stderr=theirs, stdin=theirs, env=env, cwd=cwd) as running:
-        os.close(theirs)
-        said = b""
-        while True:
-            try:
-                piece = os.read(ours, 65536)
-            except OSError:  # the other end was closed
-                break
-            if not piece:
-                break
-            said += piece
-        running.wait()
-    os.close(ours)
-    return said.decode().replace("\r\n", "\n")
 
 
 @pytest.fixture(scope="module")
