@@ -136,9 +136,9 @@ STRONGEST_FIRST: Final = (
     ),
     kind(
         "dual-leader",
-        ("epoch or term with two leaders", "epochs or terms with two leaders"),
-        "two nodes lead one subject in the same epoch",
-        "one node leads a subject in an epoch",
+        ("epoch or term with several leaders", "epochs or terms with several leaders"),
+        "several nodes that each led the same group in the same epoch or term",
+        "a group has one leader in an epoch or term",
         rule="15",
         where=RUNS,
     ),

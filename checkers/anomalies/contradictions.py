@@ -41,7 +41,7 @@ class Contradiction(NamedTuple):
                 since = seconds_text(context, cut.inject_ns or 0)
                 aside = f", cut off from most controllers by {fault_name(cut, whom=False)} at {since},"
             said.append(f"{one.by}{aside} said at {seconds_text(context, one.at_ns)} that {one.what}")
-        told = f"{join_names(said)}{'' if apart else hit_words(context, self.heard[1].by, self.blame(context))}"
+        told = f"{', and '.join(said)}{'' if apart else hit_words(context, self.heard[1].by, self.blame(context))}"
         if {one.by for one in self.heard} <= set(controllers_of(context)):
             return f"the controllers contradict each other: {told}"
         return f"what the controllers decide once was told in two ways: {told}"

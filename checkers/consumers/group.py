@@ -86,7 +86,10 @@ def _undelivered_example(shard: QueueShard, context: Context, vid: int, final: i
     # Whoever passed it is behind it; without such a poll, where the group's offset was moved past it.
     did, guilty = "answered that the group goes on behind it", final
     if len(passing):
-        did, guilty = f"answered a poll that passed it{_while_it_waited(log, int(passing[0]), send)}", int(passing[0])
+        did, guilty = (
+            f"answered a poll that passed over it{_while_it_waited(log, int(passing[0]), send)}",
+            int(passing[0]),
+        )
     elif len(commits):
         did, guilty = "was given a commit behind it", int(commits[0])
     who = actor_of(shard, context, guilty, leads=not len(passing))

@@ -48,7 +48,7 @@ def strays(shard: QueueShard, context: Context, leases: Leases) -> dict[str, Fin
 
     return findings(
         0,
-        phantom=of(_once(values, unsent), ", and nobody tried to send it there"),
+        phantom=of(_once(values, unsent), ", which no client had tried to send there"),
         G1a=of(_once(values, refused), ", whose send failed"),
         corrupt=of(np.flatnonzero(spoilt), " that is damaged or not one of ours"),
     ).found

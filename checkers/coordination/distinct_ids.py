@@ -14,7 +14,7 @@ from checkers.anomalies.catalogue import kinds_named
 from checkers.anomalies.findings import Finding, Findings, examples, findings
 from checkers.anomalies.findings_check import OfOneModel
 from checkers.coordination.holds import Pairs
-from checkers.coordination.violations import Wrong, examples_of
+from checkers.coordination.violations import Wrong, examples_of, place_of
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints
 
@@ -38,8 +38,15 @@ class DistinctIdsCheck(OfOneModel):
         twice, below = given_twice(number), out_of_order(number, asked, answered)
 
         def shown(kind: str, pairs: Pairs, what: str) -> tuple[Example, ...]:
+            place = place_of(shard, context)
             wrong = (
-                Wrong(kind, f"id {number[late]} {what}", (int(given[early]), int(given[late]))) for early, late in pairs
+                Wrong(
+                    kind,
+                    f"gave id {number[late]} of {place}, {what.format(number[early])}",
+                    (int(given[early]), int(given[late])),
+                    "",
+                )
+                for early, late in pairs
             )
             return examples(examples_of(shard, context, wrong))
 
@@ -47,11 +54,11 @@ class DistinctIdsCheck(OfOneModel):
             len(given),
             id_given_twice=Finding(
                 count=len({int(number[late]) for _, late in twice}),
-                examples=shown("id-given-twice", twice, "was given before"),
+                examples=shown("id-given-twice", twice, "which was also given by"),
             ),
             id_out_of_order=Finding(
                 count=len(below),
-                examples=shown("id-out-of-order", below, "is below one that was given before"),
+                examples=shown("id-out-of-order", below, "which is below id {}, given by"),
             ),
         )
 

@@ -17,11 +17,12 @@ from checkers.anomalies.findings_check import OfOneModel
 from checkers.coordination.lease_ends import Ends, ends_of
 from checkers.coordination.lease_facts import Lease, Looks, leases_of, sights_of
 from checkers.coordination.lease_suspects import suspects_of
-from checkers.coordination.violations import Wrong, findings_of
+from checkers.coordination.violations import Opening, Wrong, findings_of
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints
 
 _NONE: Final = np.zeros(0, np.int64)
+OPENING: Final = Opening("{place}: at {at} {who}", "{place}: {who} was asked at {at} and")
 KINDS: Final = ("phantom", "lease-lost-early", "lease-renewed-after-end", "lease-outlived")
 
 
@@ -45,7 +46,7 @@ class LeaseCheck(OfOneModel):
         leases = leases_of(shard, looks, suspects.numbers)
         complete = shard.ops.complete
         wrong = [one for lease in leases for one in wrongs_of_lease(lease, looks, complete, ends, whole=context.whole)]
-        return findings_of(shard, context, KINDS, wrong, suspects.alive)
+        return findings_of(shard, context, KINDS, wrong, suspects.alive, OPENING)
 
 
 def wrongs_of_lease(lease: Lease, looks: Looks, complete: Ints, ends: Ends, *, whole: bool) -> Iterator[Wrong]:
@@ -61,18 +62,18 @@ def wrongs_of_lease(lease: Lease, looks: Looks, complete: Ints, ends: Ends, *, w
     seen = looks.seen.get(lease.number, _NONE)
     if not lease.asked:
         if len(seen):
-            yield _wrong("phantom", lease, "was seen, which nobody took", int(looks.op[seen[0]]))
+            yield _wrong("phantom", "showed", lease, ", which no client took", int(looks.op[seen[0]]))
         return
     if whole and (lost := lost_early(lease, looks)) is not None:
         look, kept = lost
         after = _after(int(looks.complete[look]), int(lease.kept_invoke[kept]))
         by = "grant" if lease.kept_f[kept] == F.GRANT else "renewal"
-        said = f"was gone {after} a {by} was sent, which was acknowledged and should have kept it alive"
-        yield _wrong("lease-lost-early", lease, said, int(lease.kept_op[kept]), int(looks.op[look]))
+        said = f", {after} a {by} was sent, which was acknowledged and should have kept it alive"
+        yield _wrong("lease-lost-early", "did not show", lease, said, int(lease.kept_op[kept]), int(looks.op[look]))
     gone = end_of_lease(lease, looks, complete)
     if gone is not None and len(late := np.flatnonzero(lease.kept_invoke > gone.ns)):
-        said = f"was renewed {_after(int(lease.kept_invoke[late[0]]), gone.ns)} {gone.how}"
-        yield _wrong("lease-renewed-after-end", lease, said, gone.op, int(lease.kept_op[late[0]]))
+        said = f" when asked {_after(int(lease.kept_invoke[late[0]]), gone.ns)} {gone.how}"
+        yield _wrong("lease-renewed-after-end", "renewed", lease, said, gone.op, int(lease.kept_op[late[0]]))
     yield from _outlived(lease, looks, gone, ends)
 
 
@@ -81,12 +82,15 @@ def _outlived(lease: Lease, looks: Looks, gone: "Ended | None", ends: Ends) -> I
     for look in looks.seen.get(lease.number, _NONE).tolist():
         at_ns = int(looks.invoke[look])
         if gone is not None and at_ns > gone.ns:
-            said, shown = f"was seen {_after(at_ns, gone.ns)} {gone.how}", [gone.op]
+            said, shown = f" when asked {_after(at_ns, gone.ns)} {gone.how}", [gone.op]
         elif (over_ns := ends.ended_ns(lease, at_ns)) is not None:
-            said, shown = f"was seen {_after(at_ns, over_ns)} it must have ended", lease.kept_op[-1:].tolist()
+            said, shown = (
+                f" when asked {_after(at_ns, over_ns)} it must have ended",
+                lease.kept_op[-1:].tolist(),
+            )
         else:
             continue
-        yield _wrong("lease-outlived", lease, said, *shown, int(looks.op[look]))
+        yield _wrong("lease-outlived", "showed", lease, said, *shown, int(looks.op[look]))
         return
 
 
@@ -127,7 +131,7 @@ def end_of_lease(lease: Lease, looks: Looks, complete: Ints) -> Ended | None:
     """When a lease had surely ended by what was answered; None if no answer shows it."""
     shown = []
     if lease.revoked_op >= 0:
-        shown.append(Ended(int(complete[lease.revoked_op]), lease.revoked_op, "it was given back"))
+        shown.append(Ended(int(complete[lease.revoked_op]), lease.revoked_op, "it had been given back"))
     if lease.known_ns is not None:
         first = int(np.searchsorted(looks.invoke, lease.known_ns, side="right"))
         seen = looks.seen.get(lease.number, _NONE)
@@ -142,8 +146,9 @@ def end_of_lease(lease: Lease, looks: Looks, complete: Ints) -> Ended | None:
     return min(shown, default=None)
 
 
-def _wrong(kind: str, lease: Lease, said: str, *ops: int) -> Wrong:
-    return Wrong(kind, f"lease {lease.number} {said}", ops)
+def _wrong(kind: str, verb: str, lease: Lease, said: str, *ops: int) -> Wrong:
+    """``showed lease 7, which no client took``."""
+    return Wrong(kind, f"{verb} lease {lease.number}{said}", ops)
 
 
 def _after(late_ns: int, early_ns: int) -> str:

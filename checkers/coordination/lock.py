@@ -17,7 +17,7 @@ from checkers.anomalies.findings import Findings
 from checkers.anomalies.findings_check import OfOneModel
 from checkers.coordination.distinct_ids import given_twice, out_of_order
 from checkers.coordination.holds import SURE_NS_PER_MS, Pairs, held_until, too_many
-from checkers.coordination.violations import Wrong, findings_of
+from checkers.coordination.violations import Wrong, findings_of, place_of
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints
 
@@ -52,18 +52,20 @@ class LockCheck(OfOneModel):
             {late: early for early, late in (*given_twice(token), *out_of_order(token, asked, answered))}.items()
         )
 
-        def wrong(kind: str, which: Ints, pairs: Pairs, sentence: str) -> Iterator[Wrong]:
+        place = place_of(shard, context)
+
+        def wrong(kind: str, which: Ints, pairs: Pairs, said: str, then: str = "") -> Iterator[Wrong]:
             for pair in pairs:
                 early, late = which[list(pair)].tolist()
-                said = sentence.format(early=columns["token"][early], late=columns["token"][late])
-                yield Wrong(kind, said, (early, late))
+                tokens = {"early": columns["token"][early], "late": columns["token"][late], "place": place}
+                yield Wrong(kind, said.format(**tokens), (early, late), then)
 
-        held_twice = "was granted under token {late} while token {early} held it"
-        after_loss = "was written under token {late} after it had been written under token {early}"
-        not_rising = "token {late} was given after token {early}"
+        held_twice = "granted {place} under token {late} while it was still held under token {early}, granted by"
+        after_loss = "took a write guarded by {place} under the old token {late} after one under token {early},"
+        not_rising = "granted {place} under token {late}, which is not above token {early}, granted by"
         found = [
             *wrong("lock-held-twice", granted, overlaps(answered, ends), held_twice),
-            *wrong("write-after-loss", written, lost, after_loss),
+            *wrong("write-after-loss", written, lost, f"{after_loss} taken by"),
             *wrong("token-not-rising", granted, [(early, late) for late, early in rising], not_rising),
         ]
         return findings_of(shard, context, KINDS, found, len(granted))

@@ -17,7 +17,7 @@ from checkers.anomalies.findings import Findings
 from checkers.anomalies.findings_check import OfOneModel
 from checkers.coordination.distinct_ids import given_twice
 from checkers.coordination.holds import SURE_NS_PER_MS, Pairs, held_until, too_many
-from checkers.coordination.violations import Wrong, findings_of
+from checkers.coordination.violations import Wrong, findings_of, place_of
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints
 
@@ -39,11 +39,11 @@ class SemaphoreCheck(OfOneModel):
         """Look at one semaphore."""
         ops, columns = shard.ops, shard.operations
         granted = np.flatnonzero((ops.f == F.ACQUIRE) & (ops.type == Type.OK) & (columns["answer"] == TOLD))
-        return findings_of(shard, context, KINDS, wrongs(shard, granted), len(granted))
+        return findings_of(shard, context, KINDS, wrongs(shard, granted, place_of(shard, context)), len(granted))
 
 
-def wrongs(shard: QueueShard, granted: Ints) -> Iterator[Wrong]:
-    """What is wrong of one semaphore. ``granted``: the places of its ok grants."""
+def wrongs(shard: QueueShard, granted: Ints, place: str) -> Iterator[Wrong]:
+    """What is wrong of one semaphore. ``granted``: the places of its ok grants. ``place``: what it is called."""
     ops, columns = shard.ops, shard.operations
     if not len(granted):
         return
@@ -55,19 +55,20 @@ def wrongs(shard: QueueShard, granted: Ints) -> Iterator[Wrong]:
     ends = held_until(whose[granted], lease_ends, whose[back], ops.invoke[back])
     for *holders, late in too_many(ops.complete[granted], ends, permits):
         others = join_names([str(one) for one in sorted(number[granted[holders]].tolist())])
-        said = f"permit {number[granted[late]]} was granted while all {permits} were held: {others}"
+        said = f"granted permit {number[granted[late]]} of {place} while all {permits} permits were held: {others}"
         yield Wrong("permits-exceeded", said, tuple(granted[[*holders, late]].tolist()))
     twice = given_twice(number[granted])
     for pair in twice:
         early, late = granted[list(pair)].tolist()
-        yield Wrong("permit-given-twice", f"permit {number[late]} was granted before", (early, late))
+        said = f"granted permit {number[late]} of {place}, which was also granted by"
+        yield Wrong("permit-given-twice", said, (early, late), "")
     doubtful = np.unique(number[granted[[late for _, late in twice]]])
     ok = back[ops.type[back] == Type.OK]
     ok = ok[~np.isin(number[ok], doubtful)]
     for pair in given_back_again(number[ok], ops.invoke[ok], ops.complete[ok]):
         early, late = ok[list(pair)].tolist()
-        said = f"permit {number[late]} was given back, and then given back once more"
-        yield Wrong("permit-released-twice", said, (early, late))
+        said = f"took back permit {number[late]} of {place}, which had already been taken back by"
+        yield Wrong("permit-released-twice", said, (early, late), "")
 
 
 def given_back_again(number: Ints, asked: Ints, answered: Ints) -> Pairs:

@@ -17,7 +17,7 @@ from chaos.storage.history import NEVER_NS
 from checkers.anomalies.catalogue import kinds_named
 from checkers.anomalies.findings import Findings
 from checkers.anomalies.findings_check import OfOneModel
-from checkers.coordination.violations import Wrong, findings_of
+from checkers.coordination.violations import Opening, Wrong, findings_of
 from checkers.coordination.watch_facts import Known, Place, SessionRead, Told, Writes, told_of
 from checkers.coordination.watch_fits import every_write_was_told
 from checkers.history.check_input import Context, QueueShard
@@ -34,7 +34,11 @@ KINDS: Final = (
 )
 
 
+OPENING: Final = Opening(
+    "a watch of {place} that {who} served until {at}", "a watch of {place} that {who} was asked for at {at}"
+)
 DECLINED: Final = "the system never says what was there before a change, so that is not judged"
+_REST: Final = "although it was told the rest of that revision"
 FOLLOWED: Final = (
     "no follow goes on where another ended, so what nobody followed is not judged; "
     "what was there before a change is judged only where there is said to have been nothing"
@@ -63,7 +67,7 @@ class WatchCheck(OfOneModel):
             known = Known(told, Writes(shard))
             late = shard.ops.complete[told.ops] >= forgotten_from(context)
             wrong += against_writes(told, known, late, whole=context.whole)
-        found = findings_of(shard, context, KINDS, wrong, len(told.watch))
+        found = findings_of(shard, context, KINDS, wrong, len(told.watch), OPENING)
         unnamed = (told.previous_revision == NOT_TOLD) & ~follows[told.watch]
         declined = {FOLLOWED: int(np.sum(follows)), DECLINED: int(np.sum(unnamed))}
         return msgspec.structs.replace(found, declined={why: many for why, many in declined.items() if many})
@@ -80,17 +84,19 @@ def of_itself(told: Told) -> Iterator[Wrong]:
     """What is wrong of a watch whatever was written: order, repetition, torn revisions, the beginning."""
     same = told.watch[1:] == told.watch[:-1]
     for one in (1 + np.flatnonzero(same & (told.revision[1:] < told.revision[:-1]))).tolist():
-        yield _wrong("watch-reordered", told, one, f"came behind revision {told.revision[one - 1]}")
+        yield _wrong("watch-reordered", told, one, f"after revision {told.revision[one - 1]}")
     order = np.lexsort((np.arange(len(told.watch)), told.entry, told.revision, told.watch))
     watch, revision, entry, batch = (column[order] for column in (told.watch, told.revision, told.entry, told.batch))
     at_one = (watch[1:] == watch[:-1]) & (revision[1:] == revision[:-1])
     for one in order[1 + np.flatnonzero(at_one & (entry[1:] == entry[:-1]))].tolist():
-        yield _wrong("watch-duplicate", told, one, "was told a second time")
+        yield _wrong("watch-duplicate", told, one, "a second time")
     firsts = np.flatnonzero(np.concatenate(([len(order) > 0], ~at_one)))[: len(order)]
     for one in order[firsts[_differ(entry, firsts) & _differ(batch, firsts)]].tolist():
-        yield _wrong("watch-torn", told, one, "came in another message than the rest of its revision")
+        yield _wrong("watch-torn", told, one, "in another message than the rest of that revision")
     for one in np.flatnonzero(told.revision < told.since[told.watch]).tolist():
-        yield _wrong("watch-before-start", told, one, f"was told to a watch from {told.since[told.watch[one]]} on")
+        yield _wrong(
+            "watch-before-start", told, one, f"although it was to begin at revision {told.since[told.watch[one]]}"
+        )
 
 
 def _differ(column: Ints, firsts: Ints) -> Mask:
@@ -119,11 +125,11 @@ def against_writes(told: Told, known: Known, late: Mask, *, whole: bool) -> Iter
     for one in range(len(told.watch)) if known.strange and whole else ():
         why = known.strange.get((int(told.revision[one]), int(told.entry[one]), int(told.value[one])))
         if why:
-            yield _wrong("watch-phantom", told, one, why)
+            yield _wrong("watch-phantom", told, one, f"but {why}", sep=", ")
     for read in told.reads if known.strange and whole else ():
         why = known.strange.get((read.revision, read.entry, read.value))
         if why:
-            yield Wrong("watch-phantom", f"{_shown(told, read)}: {why}", (int(told.ops[read.watch]),))
+            yield Wrong("watch-phantom", f"came with {_shown(told, read)}, but {why}", (int(told.ops[read.watch]),))
     yield from _left_out(told, known)
     if whole:
         yield from _wrong_previous(told, known, late)
@@ -143,10 +149,16 @@ def _left_out(told: Told, known: Known) -> Iterator[Wrong]:
         must = slice(first, max(first, np.searchsorted(revisions, until, side="right")))
         missing = _missing(revisions[must], entries[must], told.revision[own], told.entry[own])
         for revision, entry in missing:
-            kind = "watch-torn" if revision == last else "watch-skipped"
-            what = f"revision {revision} of {told.naming.entry(entry)}"
-            said = f"{what} was not told to a watch from {told.since[watch]} to {until}"
-            yield Wrong(kind, said, (int(told.ops[watch]),))
+            what, op, writer = told.naming.entry(entry), int(told.ops[watch]), known.writer(revision)
+            if revision == last:
+                yield Wrong("watch-torn", f"left out the change of {what} at revision {revision}, {_REST}", (op,))
+                continue
+            said = f"left out revision {revision} of {what}"
+            span = f": it began at revision {told.since[watch]} and went on to revision {until}"
+            if writer is None:
+                yield Wrong("watch-skipped", f"{said}{span}", (op,))
+            else:
+                yield Wrong("watch-skipped", f"{said}, acknowledged by", (writer, op), span)
 
 
 def _missing(revision: Ints, entry: Ints, told_revision: Ints, told_entry: Ints) -> list[Place]:
@@ -173,7 +185,7 @@ def _wrong_previous(told: Told, known: Known, late: Mask) -> Iterator[Wrong]:
             "nothing" if number == DELETED else f"{_named(told, number)} of revision {at}"
             for at, number in ((before, value), (latest, held))
         )
-        yield _wrong("watch-wrong-previous", told, one, f"before it there was said to be {said}, there was {truth}")
+        yield _wrong("watch-wrong-previous", told, one, f"as a change from {said}, but it was one from {truth}")
 
 
 def _named(told: Told, value: int) -> str:
@@ -196,13 +208,13 @@ def out_of_step(told: Told) -> Iterator[Wrong]:
         for one in ahead.tolist():
             if one not in late:
                 late.add(one)
-                yield _wrong("watch-reordered", told, one, f"came behind {_shown(told, read)}")
+                yield _wrong("watch-reordered", told, one, f"only after {_shown(told, read)}")
         if not len(before) or len(ahead):
             continue
         last = before[np.argmax(told.revision[before])]
         gone = read.value == DELETED and told.value[last] != DELETED
         if gone or (read.value != DELETED and read.revision < told.revision[last]):
-            yield _wrong("watch-reordered", told, int(last), f"behind it came {_shown(told, read)}")
+            yield _wrong("watch-reordered", told, int(last), f"and after it came {_shown(told, read)}", sep=", ")
 
 
 def _shown(told: Told, read: SessionRead) -> str:
@@ -212,8 +224,9 @@ def _shown(told: Told, read: SessionRead) -> str:
     return f"a read of {entry}, which showed {told.naming.value(read.value)} of revision {read.revision}"
 
 
-def _wrong(kind: str, told: Told, event: int, said: str) -> Wrong:
+def _wrong(kind: str, told: Told, event: int, said: str, *, sep: str = " ") -> Wrong:
     value = int(told.value[event])
-    what = "written" if value == UNREAD else "deleted" if value == DELETED else f"with {told.naming.value(value)}"
-    text = f"revision {told.revision[event]} of {told.naming.entry(int(told.entry[event]))}, {what}: {said}"
-    return Wrong(kind, text, (int(told.ops[told.watch[event]]),))
+    """``was told revision 3 of entry 1 (value 12) a second time``."""
+    what = "a write" if value == UNREAD else "a deletion" if value == DELETED else f"value {told.naming.value(value)}"
+    text = f"was told revision {told.revision[event]} of {told.naming.entry(int(told.entry[event]))} ({what})"
+    return Wrong(kind, f"{text}{sep}{said}", (int(told.ops[told.watch[event]]),))

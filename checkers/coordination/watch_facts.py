@@ -182,27 +182,32 @@ class Known:
         """Why no write explains an event, or what was read; empty if one does."""
         known = self.value.get((revision, entry))
         if known is not None and value == UNREAD:
-            return "" if known != DELETED else "the entry was deleted there"
+            return "" if known != DELETED else "the entry was deleted at that revision"
         if known is not None:
-            return "" if known == value else "another value was written there"
+            return "" if known == value else "another value was written at that revision"
         if revision in self._writes.at:
             return "the write of this revision did not change the entry"
         if value == DELETED:
-            return "" if entry in self._writes.open_deletes else "nobody deleted the entry there"
+            return "" if entry in self._writes.open_deletes else "no client can have deleted the entry then"
         if value == UNREAD:
-            return "" if entry in self._writes.open_puts else "nobody wrote to the entry there"
+            return "" if entry in self._writes.open_puts else "no client can have written to the entry then"
         return self._unwritten(revision, entry, value)
 
     def _unwritten(self, revision: int, entry: int, value: int) -> str:
         """Why a value was not written at a revision that no client was told of its write."""
         write = self._writes.of_value.get(value)
         if write is None or write.changes.get(entry) != value:
-            return "nobody wrote this value to the entry"
+            return "no client wrote this value to the entry"
         if write.type is not Type.INFO:
             return "its write took place at another revision" if write.type is Type.OK else "its write certainly failed"
         if self._took_place.setdefault(write.op, revision) != revision:
             return "its write took place at another revision too"
         return ""
+
+    def writer(self, revision: int) -> int | None:
+        """The operation of the acknowledged write that made a revision; None if it is not known."""
+        write = self._writes.at.get(revision)
+        return None if write is None else write.op
 
     def before(self, revision: int, entry: int) -> Place:
         """Revision and value of the latest known change of an entry before a revision; 0 and ``DELETED`` for none."""

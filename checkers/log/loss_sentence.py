@@ -101,19 +101,22 @@ def _told(clusters: Sequence[Cluster], context: Context) -> Told:
     )
 
 
-def _acked(told: Told, context: Context, *, until: bool = False) -> str:
-    """``it at 4.9 s, and 21 more at 4.8 s to 5.0 s``: when the messages were acknowledged; ``until``: only the end."""
+def _acked(told: Told, context: Context, *, what: str = "it", until: bool = False) -> str:
+    """``it at 4.9 s, and 21 more at 4.8 s to 5.0 s``: when the messages were acknowledged; ``until``: only the end.
+
+    ``what``: the example, where the sentence has named other things since.
+    """
     at, first, last = (
         seconds_text(context, at_ns) for at_ns in (told.it.acked_ns, told.first_ack_ns, told.last_ack_ns)
     )
     more = f"{told.count - 1} more of the lost"
     if told.count == 1:
-        return f"it at {at}"
+        return f"{what} at {at}"
     if at == first == last:
-        return f"it and {more} at {at}"
+        return f"{what} and {more} at {at}"
     if until or at == first:
-        return f"it at {at}, and {more} until {last}"
-    return f"it at {at}, and {more} at {first}{f' to {last}' if first != last else ''}"
+        return f"{what} at {at}, and {more} until {last}"
+    return f"{what} at {at}, and {more} at {first}{f' to {last}' if first != last else ''}"
 
 
 class Giver(NamedTuple):
@@ -220,7 +223,7 @@ def _missed(told: Told, context: Context) -> Clause | None:
     gave = giver is not None and giver == Giver(node, leads)
     at, shown_ns = seconds_text(context, at_ns), told.it.shown_ns.get(node, at_ns)
     did = _gave(told, context) if gave else f"answered without it at {at}"
-    had = f"had shown it at {seconds_text(context, shown_ns, digits=2)} and no longer had it: it {did}"
+    had = f"had shown it at {seconds_text(context, shown_ns, digits=2)} and no longer had it when it {did}"
     text = (
         f"{words}{',' if words != node else ''} {had if shown_ns < at_ns else did}"
         f". {_who(told, context)} had acknowledged {_acked(told, context)}"
@@ -229,7 +232,7 @@ def _missed(told: Told, context: Context) -> Clause | None:
     return Clause(text, (node,), blame.fault.id if blame is not None else None)
 
 
-def _acknowledged(told: Told, context: Context, known: Reign | None = None) -> Clause:
+def _acknowledged(told: Told, context: Context, known: Reign | None = None, *, what: str = "it") -> Clause:
     """Who acknowledged, in which epoch, under which fault, and whether another one led already; see ``_again``."""
     it = told.it
     blame = find_blame(context, it.node, told.first_ack_ns, told.last_ack_ns, later=True)
@@ -244,13 +247,14 @@ def _acknowledged(told: Told, context: Context, known: Reign | None = None) -> C
     other, giver = _leader_meanwhile(told, context), _giver(told, context)
     if it.cut or other is None:
         had = "" if it.cut else "had "
-        did = f"{had}acknowledged {_acked(told, context, until=bool(it.cut))}{then}{_again(told, context, known)}"
+        acked = _acked(told, context, what=what, until=bool(it.cut))
+        did = f"{had}acknowledged {acked}{then}{_again(told, context, known)}"
     else:
         same = giver == Giver(other.node, other)
         again = f"; {other.node} {_gave(told, context)}" if same else ""
         led = seconds_text(context, led_by_ns(other, it.again_ns) if same else other.first_ns)
         did = (
-            f"acknowledged {_acked(told, context, until=True)}{then}, although {other.node} was"
+            f"acknowledged {_acked(told, context, what=what, until=True)}{then}, although {other.node} was"
             f" {reign_words(other, context)} by {led}{again or _again(told, context, known)}"
         )
     return Clause(f"{who} {did}{_reads(told, context)}", (it.node,), fault)
@@ -262,7 +266,7 @@ def _contradicted(told: Told, context: Context) -> Clause | None:
     found = contradiction(context, told.subject, until_ns)
     if found is None:
         return None
-    then, blame = _acknowledged(told, context), found.blame(context)
+    then, blame = _acknowledged(told, context, what=told.it.value), found.blame(context)
     fault = blame.fault.id if blame is not None else None
     return Clause(f"{found.words(context)}. {then.text}", found.suspects(context), fault, CONTRADICTED)
 

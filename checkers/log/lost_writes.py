@@ -247,7 +247,8 @@ class LossKernel(OfEachKey):
         twice = " or given twice" if "duplicate" not in anomalies else ""
         were = "was" if acked == 1 else "were"
         queues = count_of(context.run.keys, "queue")
-        first = f"All {count_of(acked, 'acknowledged message')} of {queues} {were} read back{order}"
+        every = "All" if acked != 1 else "The"
+        first = f"{every} {count_of(acked, 'acknowledged message')} of {queues} {were} read back{order}"
         return Held(first=first, then=f"nothing was lost{twice}")
 
     def headline(self, name: str, summary: LossSummary | None, count: int, context: Context) -> Telling | None:

@@ -40,7 +40,7 @@ def _beside(shard: QueueShard, context: Context, vid: int, offset: int) -> str:
     last = max(known, default=-1)
     said = [f"the last message of writer {writer} is {writer}:{last}"] if 0 <= last < sequence else []
     before = message_at(shard, context, offset - 1)
-    said += [f"the message before it is {before.words}"] if before.value is not None else []
+    said += [f"before it stands {before.words}"] if before.value is not None else []
     return "".join(f"; {one}" for one in said)
 
 
@@ -67,7 +67,7 @@ class PhantomKernel(FindingsCheck):
                 who = actor_of(shard, context, op)
                 yield who.example(
                     f"at {time_of(shard, context, op)} {who.subject} returned {log.value(vid)} at offset {offset} of "
-                    f"queue {shard.key}, and nobody tried to send it there{_beside(shard, context, vid, offset)}",
+                    f"queue {shard.key}, which no client had tried to send there{_beside(shard, context, vid, offset)}",
                     key=shard.key,
                     offset=offset,
                     value=log.value(vid),

@@ -39,10 +39,18 @@ def _example(
         context,
         blamed.number,
         said,
-        what="" if sentence.startswith(call_text(blamed)) else call_text(blamed),
+        what="" if _names_first(sentence, blamed) else call_text(blamed),
         later=name == "lost-write",
         ops=tuple(_row(shard, context, call) for call in (blamed, *(one for one in calls if one is not blamed))),
         order=order,
+    )
+
+
+def _names_first(sentence: str, call: Call) -> bool:
+    """Whether a sentence names a call before any other."""
+    named = f"(op {call.number}, "
+    return sentence.startswith(call_text(call)) or (
+        named in sentence and sentence.index(named) == sentence.index("(op ")
     )
 
 

@@ -16,7 +16,7 @@ from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example
 from chaos.models.objects.answers import ABSENT, TOLD, UNTOLD
 from chaos.models.queues.total_queue import MODEL, F
-from checkers.anomalies.attribution import blamed_example
+from checkers.anomalies.attribution import Actor, actor_of, time_of
 from checkers.anomalies.catalogue import kinds_named
 from checkers.anomalies.findings import (
     Finding,
@@ -28,11 +28,11 @@ from checkers.anomalies.findings import (
     examples,
     findings,
     numbers,
+    seconds_text,
 )
 from checkers.history.check import Held, OfEachKey
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints
-from checkers.history.words import words_of
 
 NO_EMPTY: Final = "nobody found it empty after the last heal"
 STILL_OUT: Final = "a message could still come back when it was last found empty"
@@ -141,22 +141,18 @@ class TotalQueueCheck(OfEachKey):
         """Look at one queue."""
         queue = _Queue(shard, context)
 
-        def finding(rows: Ints, sentence: str, beside: int = -1) -> Finding:
-            pairs = [(beside, int(row)) for row in rows]
-            told_of = _examples(shard, context, pairs, sentence, later=beside >= 0)
+        def finding(rows: Ints, sentence: str) -> Finding:
+            told_of = _examples(shard, context, [(-1, int(row)) for row in rows], sentence)
             return Finding(count=len(rows), examples=examples(told_of))
 
         pairs = queue.after_ack()
-        again = "{value} was given again after its acknowledgement had been accepted"
+        again = "delivered {message} again, after its acknowledgement had been accepted"
+        lost = queue.lost()
         found = findings(
             len(queue.acked),
-            lost_write=finding(
-                queue.lost(),
-                "{value} was acknowledged and given to nobody, and the queue was empty at last",
-                queue.last,
-            ),
-            phantom=finding(queue.phantoms(), "{value} was given to a client, and nobody tried to enqueue it there"),
-            G1a=finding(queue.failed(), "{value} was given to a client, and its enqueue had failed for certain"),
+            lost_write=Finding(count=len(lost), examples=examples(_lost(shard, context, lost, queue.last))),
+            phantom=finding(queue.phantoms(), "delivered {message}, which no client had tried to enqueue there"),
+            G1a=finding(queue.failed(), "delivered {message}, whose enqueue had failed for certain"),
             redelivered_after_ack=Finding(count=len(pairs), examples=examples(_examples(shard, context, pairs, again))),
         )
         why = queue.unended()
@@ -204,20 +200,31 @@ def _again(summary: QueueFindings | None) -> str:
     return f", {summary.again} of them more than once" if summary is not None and summary.again else ""
 
 
-def _examples(
-    shard: QueueShard, context: Context, pairs: list[tuple[int, int]], sentence: str, *, later: bool = False
-) -> Iterator[Example]:
-    """Each row as a sentence and its operation, with the operation that belongs to it if there is one.
-
-    ``later``: it is of messages that were lost, so a fault that came afterwards may be named.
-    """
+def _examples(shard: QueueShard, context: Context, pairs: list[tuple[int, int]], said: str) -> Iterator[Example]:
+    """Each row as a sentence and its operation, with the operation that belongs to it if there is one."""
     for beside, row in pairs:
-        said = sentence.format(value=shard.operations["value"][row])
-        yield blamed_example(
-            shard,
-            context,
-            row,
-            f"{words_of(context.run).key} {shard.key}: {said}",
-            later=later,
-            ops=tuple(describe_operation(shard, context, op) for op in (row, beside) if op >= 0),
-        )
+        who, asked = actor_of(shard, context, row), shard.ops.type[row] == Type.INFO
+        at = seconds_text(context, int((shard.ops.invoke if asked else shard.ops.complete)[row]))
+        begun = f"{who.subject} was asked at {at} and" if asked else f"at {at} {who.subject}"
+        yield _example(shard, who, f"{begun} {said.format(message=_message(shard, row))}", context, (row, beside))
+
+
+def _lost(shard: QueueShard, context: Context, rows: Ints, last: int) -> Iterator[Example]:
+    """Each acknowledged enqueue that was lost, with the dequeue that found the queue empty at last."""
+    empty = time_of(shard, context, last) if len(rows) else ""
+    for row in rows.tolist():
+        who = actor_of(shard, context, row, later=True)
+        told = f"{who.subject} acknowledged {_message(shard, row)} at {time_of(shard, context, row)}{who.then}"
+        sentence = f"{told}; the message was never delivered, and the queue was empty at {empty}"
+        yield _example(shard, who, sentence, context, (row, last))
+
+
+def _message(shard: QueueShard, row: int) -> str:
+    return f"message {shard.operations['value'][row]} of queue {shard.key}"
+
+
+def _example(shard: QueueShard, who: Actor, sentence: str, context: Context, ops: tuple[int, int]) -> Example:
+    """``ops``: the one that the sentence is about, and one beside it or -1."""
+    shown = tuple(describe_operation(shard, context, op) for op in ops if op >= 0)
+    made = who.example(sentence, key=shard.key, ops=shown)
+    return msgspec.structs.replace(made, at_ns=int(shard.ops.invoke[ops[0]]))

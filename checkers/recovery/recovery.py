@@ -319,7 +319,11 @@ def _unrecovered(summary: RecoverySummary, context: Context) -> Iterator[Example
         began_ns, of_it = one.start_ns, ""
         if fault is not None and 0 <= one.before_ns < (fault.healed_ns or 0) - NS_PER_S:
             began_ns, of_it = one.before_ns, f"{(one.end_ns - one.start_ns) / NS_PER_S:.1f} s of it "
-        shown = f"reads returned {one.read} of {one.unanswered} unanswered ones, " if one.read else ""
+        shown = (
+            f"reads returned {one.read} of the {one.unanswered} messages whose sends got no answer, "
+            if one.read
+            else ""
+        )
         sentence = (
             f"no {words.change} to {words.key} {key} was acknowledged from {seconds_text(context, began_ns)} to "
             f"{seconds_text(context, one.end_ns)}, when {until}{beside}, {of_it}{healed_words(context, fault)}; {shown}"

@@ -67,7 +67,7 @@ def _within(toll: FaultLoss) -> str:
     if toll.lost < 2:  # noqa: PLR2004 - one has no span
         return ""
     length = f"{toll.span_s:.1f} s" if toll.span_s >= 1 else f"{toll.span_s * 1000:.0f} ms"
-    return f", acknowledged within {length}" if toll.span_s >= 0.0005 else ", acknowledged at one moment"  # noqa: PLR2004
+    return f", all acknowledged within a span of {length}" if toll.span_s >= 0.0005 else ", acknowledged at one moment"  # noqa: PLR2004
 
 
 class RpoKernel(OfEachKey):
@@ -107,7 +107,7 @@ class RpoKernel(OfEachKey):
             lost, every = sum(toll.lost for toll in tolls.values()), len(context.timeline.injected())
             told = (
                 f"{lost} lost under {len(tolls)} of {count_of(every, 'fault')}, the most under "
-                f"{names.get(most, 'no fault')}: {tolls[most].lost}{_within(tolls[most])}; each fault's row has its own"
+                f"{names.get(most, 'no fault')}: {tolls[most].lost}{_within(tolls[most])}; see each fault's row"
             )
         return CheckResult(
             name=self.name,

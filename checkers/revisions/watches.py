@@ -91,11 +91,15 @@ class Replayed(Known):
         """Never: the replay knows everything."""
         return False
 
+    def writer(self, revision: int) -> int | None:  # noqa: ARG002 - as of Known
+        """None: a report has no numbers of operations."""
+        return None
+
 
 def _unexplained(event: Event, held: int | None, last: int) -> str:
     if event.revision > last:
-        return "nobody asked for this change"
-    return "something else became of the key there" if held is not None else "the key was not changed there"
+        return "no client asked for this change"
+    return "the key was changed otherwise then" if held is not None else "the key was not changed then"
 
 
 class Opened:
@@ -146,7 +150,7 @@ def judge_watches(pinned: Pinned, changes: Changes | None) -> list[WrongWatch]:
             wrong += against_writes(told, known, late, whole=True)
             found += _wrong_creation(own, known, names)
             found += _wrong_versions(own, changes)
-        found += [WrongWatch(one.kind, one.sentence, own[one.ops[0]]) for one in wrong]
+        found += [WrongWatch(one.kind, f"a watch {one.said}", own[one.ops[0]]) for one in wrong]
     return found
 
 
@@ -204,7 +208,7 @@ def _unasked(watch: Watched) -> Iterator[WrongWatch]:
         for event in or_empty(message.events):
             if not asked.matches(event.key):
                 kind = "keys that begin with" if asked.prefix else "key"
-                said = f"revision {event.revision} of key {event.key} was told to a watch of {kind} {asked.key!r}"
+                said = f"a watch of {kind} {asked.key!r} was told revision {event.revision} of key {event.key}"
                 yield WrongWatch("watch-unasked", said, watch)
 
 
@@ -214,12 +218,18 @@ def _broken_bookmarks(watch: Watched) -> Iterator[WrongWatch]:
     for message in or_empty(watch.line.messages):
         for event in or_empty(message.events):
             if event.revision <= bookmark:
-                said = f"revision {event.revision} of key {event.key} came after all up to {bookmark} had been told"
+                said = (
+                    f"a watch was told revision {event.revision} of key {event.key} "
+                    f"after it was told that it had everything up to revision {bookmark}"
+                )
                 yield WrongWatch("watch-bookmark-broken", said, watch)
             latest = event.revision
         if message.progress:
             if message.revision < max(bookmark, latest):
-                said = f"all up to {message.revision} was said to have been told, behind {max(bookmark, latest)}"
+                said = (
+                    f"a watch was told that it had everything up to revision {message.revision}, "
+                    f"after it had reached revision {max(bookmark, latest)}"
+                )
                 yield WrongWatch("watch-bookmark-broken", said, watch)
             bookmark = message.revision
 
@@ -234,7 +244,7 @@ def _wrong_creation(watches: Sequence[Watched], known: Known, names: Names) -> I
             there = known.before(event.revision, entry)[1] != DELETED
             if event.created == there:
                 claim = "to create the key, which was there" if there else "to change the key, which was not there"
-                said = f"revision {event.revision} of key {event.key}: it was said {claim}"
+                said = f"a watch was told that revision {event.revision} of key {event.key} was {claim}"
                 yield WrongWatch("watch-wrong-previous", said, watch)
 
 
@@ -252,5 +262,5 @@ def _wrong_versions(watches: Sequence[Watched], changes: Changes) -> Iterator[Wr
             right = version.get((before.revision, event.key)) if before is not None else None
             if before is not None and right is not None and before.version != right:
                 what = f"revision {event.revision} of key {event.key}"
-                said = f"{what}: before it was said to be version {before.version}, it was {right}"
+                said = f"a watch was told that {what} came after version {before.version}, but it came after {right}"
                 yield WrongWatch("watch-wrong-previous", said, watch)

@@ -7,6 +7,8 @@ from checkers.history.columns import Ints
 
 EXAMPLES: Final = 8
 """So many cases of an anomaly are told; all are counted."""
+_LOOKED_AT: Final = 8 * EXAMPLES
+"""Of so many cases those are told that differ in words."""
 
 
 class Case(NamedTuple):
@@ -17,7 +19,7 @@ class Case(NamedTuple):
 
 
 class Cases(NamedTuple):
-    """All cases of one anomaly. ``number``: how many there are. ``told``: the first of them."""
+    """All cases of one anomaly. ``number``: how many there are. ``told``: the first that differ in words."""
 
     name: str
     number: int
@@ -29,5 +31,11 @@ def counted_cases(name: str, *columns: Ints, tell: Callable[..., Case]) -> list[
     count = len(columns[0])
     if not count:
         return []
-    told = (tell(*map(int, row)) for row in zip(*(column[:EXAMPLES] for column in columns), strict=True))
-    return [Cases(name, count, tuple(told))]
+    rows = zip(*(column[:_LOOKED_AT] for column in columns), strict=True)
+    told: dict[str, Case] = {}
+    for row in rows:
+        case = tell(*map(int, row))
+        told.setdefault(case.sentence, case)
+        if len(told) == EXAMPLES:
+            break
+    return [Cases(name, count, tuple(told.values()))]

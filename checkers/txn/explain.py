@@ -7,8 +7,9 @@ import numpy as np
 
 from checkers.cycles.shapes import Relation, steps_of
 from checkers.history.columns import Ints
+from checkers.txn.cycle_names import Cycle
 from checkers.txn.dependencies import Dependencies
-from checkers.txn.kinds import Cycle, Found
+from checkers.txn.kinds import Found
 from checkers.txn.words import Words
 
 _SHOWN: Final = 32
@@ -74,8 +75,8 @@ class Explainer:
         pairs = list(zip(steps_of(cycle.nodes), cycle.steps, strict=True))
         shown = [self._shown(a, b, relation) for (a, b), relation in pairs]
         steps = tuple(
-            Step(a, b, relation.word, self._reason(a, b, relation, micros))
-            for ((a, b), relation), micros in zip(pairs, shown, strict=True)
+            Step(a, b, relation.word, self._reason(a, b, relation, micros) + self._second(cycle, place))
+            for place, (((a, b), relation), micros) in enumerate(zip(pairs, shown, strict=True))
         )
         count = len(cycle.nodes)
         told = "; ".join(step.reason for step in steps)
@@ -92,6 +93,14 @@ class Explainer:
         if micros is None:
             return f"process {int(self.words.t.process[a])} ran {one} before {other}"
         return self.dependency(relation, *micros)
+
+    def _second(self, cycle: Cycle, place: int) -> str:
+        """A second reason of a step, as the end of the first one; empty without."""
+        relation = cycle.second_reasons.get(place)
+        if relation is None:
+            return ""
+        a, b = steps_of(cycle.nodes)[place]
+        return f", and {self._reason(a, b, relation, self._shown(a, b, relation))}"
 
     def dependency(self, relation: Relation, before: int, after: int) -> str:
         """Why the transaction of one micro-operation comes before that of another, by ww, wr or rw."""

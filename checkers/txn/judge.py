@@ -14,6 +14,7 @@ from chaos.core.verdict import UNKNOWN, Valid
 from checkers.cycles.shapes import Relation
 from checkers.txn import kinds
 from checkers.txn.anomaly_cases import EXAMPLES, Cases
+from checkers.txn.cycle_names import Cycle
 from checkers.txn.dependencies import by_process, join_dependencies
 from checkers.txn.explain import Explainer, Instance
 from checkers.txn.list_scans import ListScans
@@ -177,8 +178,8 @@ def _told(one: Cases) -> Anomalous:
 
 def _cycles(found: kinds.Cycles, explainer: Explainer) -> dict[str, Anomalous]:
     """Cycles by kind, and by model where only that there is one is known."""
-    by_kind: dict[str, list[kinds.Cycle]] = {}
-    exist: dict[str, list[tuple[kinds.Found, kinds.Cycle | None]]] = {}
+    by_kind: dict[str, list[Cycle]] = {}
+    exist: dict[str, list[tuple[kinds.Found, Cycle | None]]] = {}
     for component in found.components:
         for cycle in component.cycles:
             by_kind.setdefault(cycle.kind, []).append(cycle)

@@ -7,7 +7,6 @@ is named after the relations that explain it: of each pair the first of an order
 also a dependency is a dependency. A cycle that is explained otherwise than its kind is not one of that kind.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -17,8 +16,9 @@ import numpy as np
 from checkers.cycles.components import Arrows, chain, closest, closest_count, components
 from checkers.cycles.components import join_arrows as joined_arrows
 from checkers.cycles.reference_cycle import OutOfStepsError, reference_cycle
-from checkers.cycles.shapes import Anti, Budget, Graph, Relation, Shape, shortest, steps_of
+from checkers.cycles.shapes import Anti, Budget, Graph, Relation, Shape, shortest
 from checkers.history.columns import Ints, Mask
+from checkers.txn.cycle_names import Cycle, named_cycle, only_first, second_reasons
 from checkers.txn.dependencies import Dependencies, join_dependencies
 from checkers.txn.edge_bundles import NO_BUNDLES, Bundles
 from checkers.txn.models import CYCLE_EXISTS, forbidden_anomalies, ruled_out, stronger_models, with_special_cases
@@ -128,14 +128,6 @@ class History:
         if self.spans is None or not self.spans.over.any():
             return False
         return int(self.spans.complete[self.spans.over].min()) < int(self.spans.invoke.max())
-
-
-class Cycle(NamedTuple):
-    """A cycle of a kind. ``nodes``: its transactions. ``steps``: what explains each pair, the last one to the first."""
-
-    kind: str
-    nodes: tuple[int, ...]
-    steps: tuple[Relation, ...]
 
 
 class Found(NamedTuple):
@@ -293,7 +285,7 @@ class _Search:
         cycles = []
         for kind in KINDS:
             if kind not in done and self.budget.left > 0:
-                cycle = self._cycle(own, kind)
+                cycle = self._cycle(own, kind, cycles)
                 if cycle is not None:
                     cycles.append(cycle)
                     done |= with_special_cases([kind])
@@ -304,25 +296,28 @@ class _Search:
     def _of_level(self, graph: Graph, level: str) -> Cycle | None:
         """A shortest cycle that a model forbids."""
         relations, hop = _LEVELS[level]
-        own = _cores(_only(graph, relations | (RW if hop else 0)))
+        allowed = _only(graph, relations | (RW if hop else 0))
+        own = _cores(allowed)
         shapes = [Shape(relations, anti=anti) for anti in ((Anti.ONE, Anti.APART) if hop else (Anti.NONE,))]
         nodes = next(filter(None, (shortest(own, shape, self.budget) for shape in shapes)), [])
-        return _explained(graph, nodes, self.history.explains) if nodes else None
+        return named_cycle(allowed, nodes, self.history.explains) if nodes else None
 
-    def _cycle(self, graph: Graph, kind: str) -> Cycle | None:
-        """A cycle of a kind, as it is explained; a shortest one of those that are explained so."""
+    def _cycle(self, graph: Graph, kind: str, told: Sequence[Cycle]) -> Cycle | None:
+        """A cycle of a kind, as it is explained; a shortest one of those that are explained so, or one not yet told."""
         shape = KINDS[kind]
         allowed = _only(graph, shape.all)
         nodes = self._first(allowed, shape)
         if not nodes:
             return None
-        cycle = _explained(graph, nodes, self.history.explains)
+        cycle = named_cycle(graph, nodes, self.history.explains)
         if cycle.kind != kind and kind.startswith(_BY_ITS_NAME):
             return None
-        plain = _by_first(graph, self.history.explains)
+        plain = only_first(graph, self.history.explains)
         own = KINDS[cycle.kind]
         short = shortest(_cores(_only(plain, own.all)), own, self.budget)
-        return _explained(graph, short, self.history.explains) if short else cycle
+        found = [*([named_cycle(graph, short, self.history.explains)] if short else []), cycle]
+        new = (one for one in found if not any(one.is_same(other) for other in told))
+        return next(new, None) or found[0]._replace(second_reasons=second_reasons(graph, found[0], shape))
 
     def _first(self, allowed: Graph, shape: Shape) -> list[int]:
         """The cycle that the reference meets first; a shortest one where its walk is too long."""
@@ -360,29 +355,3 @@ def _cores(graph: Graph) -> Graph:
     return {
         a: {b: own for b, own in after.items() if label[numbers[b]] == label[numbers[a]]} for a, after in graph.items()
     }
-
-
-def _by_first(graph: Graph, explains: tuple[Relation, ...]) -> Graph:
-    """The pairs, each with what explains it alone."""
-    return {a: {b: int(_first(own, explains)) for b, own in after.items()} for a, after in graph.items()}
-
-
-def _first(relations: int, explains: tuple[Relation, ...]) -> Relation:
-    return next(one for one in explains if one & relations)
-
-
-def _explained(graph: Graph, nodes: Sequence[int], explains: tuple[Relation, ...]) -> Cycle:
-    steps = tuple(_first(graph[a][b], explains) for a, b in steps_of(nodes))
-    return Cycle(name_of(steps), tuple(nodes), steps)
-
-
-def name_of(steps: Sequence[Relation]) -> str:
-    """The kind of a cycle, by what explains its steps; at least one of them is a dependency."""
-    counts = Counter(steps)
-    beside = any(a is RW and b is RW for a, b in zip(steps, (*steps[1:], steps[0]), strict=True))
-    suffix = "-realtime" if counts[REALTIME] else "-process" if counts[PROCESS] else ""
-    if counts[RW]:
-        base = "G-single-item" if counts[RW] == 1 else "G2-item" if beside else "G-nonadjacent-item"
-    else:
-        base = "G1c" if counts[WR] else "G0"
-    return base + suffix

@@ -16,6 +16,9 @@ from checkers.txn.same_key_operations import intermediate, previous_rows, touche
 from checkers.txn.transactions import Kind
 from checkers.txn.words import Words
 
+_NAMED = 4
+"""Transactions of a lost update that its sentence names."""
+
 
 class ListScans:
     """All scans of one history."""
@@ -242,10 +245,11 @@ def same_updates(words: Words, owner: Ints, reads: Ints, writes: Ints, state: In
         own = order[lo : lo + count]
         micro = int(reads[own[0]])
         transactions = tuple(int(owner[one]) for one in reads[own])
-        names = ", ".join(words.who(one) for one in transactions[:4])
-        more = f" and {count - 4} more" if count > 4 else ""  # noqa: PLR2004 - as many as are named
-        what = ", ".join(words.micro(int(one)) for one in writes[own][:4])
-        sentence = f"{names}{more} all read {words.key(micro)} as {words.read(micro)} and then wrote it ({what})"
-        return Case(f"{sentence}: each is an update of the same state, so all but one are lost", transactions)
+        named = [words.who(one) for one in transactions[:_NAMED]]
+        who = join_names([*named, f"{count - _NAMED} more"] if count > _NAMED else named)
+        what = ", ".join(words.micro(int(one)) for one in writes[own][:_NAMED])
+        every, lost = ("both", "one of the two is") if count == 2 else ("all", "all but one are")  # noqa: PLR2004 - a pair
+        sentence = f"{who} {every} read {words.key(micro)} as {words.read(micro)} and then wrote it ({what})"
+        return Case(f"{sentence}: each is an update of the same state, so {lost} lost", transactions)
 
     return counted_cases("lost-update", start[several], counts[several], tell=tell)

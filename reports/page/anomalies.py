@@ -203,7 +203,7 @@ def facts_of(
     queue = "" if example.key is None else f"{'' if named_place else f'{key} '}{example.key}"
     offset = "" if example.offset is None else f"offset {example.offset}"
     if example.last_offset is not None and example.last_offset != example.offset:
-        offset = f"offsets {example.offset} to {example.last_offset}"
+        offset = f"offsets {example.offset} and {example.last_offset}"
     elsewhere = told is not None and told.nodes not in ((), (example.node,))
     fault = example.fault if told is None or told.fault is None else told.fault
     named = (

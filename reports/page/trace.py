@@ -262,7 +262,18 @@ def _steps(
         for time, label, fault in _moments(faults, changes)
         if axis.start <= time <= axis.end
     ]
+    steps += [end for step in steps if (end := _end_of(step, steps)) is not None]
     return sorted(steps, key=lambda step: step.at)
+
+
+def _end_of(step: Step, steps: Sequence[Step]) -> Step | None:
+    """The end of an operation as a step of its own, where others begin while it is under way; else None.
+
+    Its answer is known only then, however early it stands in the list.
+    """
+    if step.end is None or not any(step.at < other.at < step.end for other in steps):
+        return None
+    return Step(at=step.end, tone="moment", guilty=False, words=f"{step.number} ends: {step.words}")
 
 
 def _who(op: dict[str, Any]) -> str:

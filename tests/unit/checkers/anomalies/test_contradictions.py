@@ -42,7 +42,7 @@ def found(tmp_path, name, targets):
     return heard.suspects(context), heard.words(context), blame.fault.id
 
 
-SAID = "c3{} said at 4.0 s that SyncStateSet number 2 had b2 and b3 and c1 said at 5.0 s"
+SAID = "c3{} said at 4.0 s that SyncStateSet number 2 had b2 and b3, and c1 said at 5.0 s"
 CUT = ", cut off from most controllers by fault 1 (random-partition) at 3.0 s,"
 
 

@@ -62,7 +62,7 @@ def test_every_question_as_by_brute_force():
         rows = drawn(rng, permits)
         shard = shard_of(rows)
         granted = np.array([at for at, row in enumerate(rows) if row[0] is F.ACQUIRE and row[1] is Type.OK], np.int64)
-        found = list(wrongs(shard, granted))
+        found = list(wrongs(shard, granted, "semaphore 0"))
         counts = [sum(one.kind == kind for one in found) for kind in KINDS]
         beyond, twice, again = by_brute_force(rows, permits)
         if len(granted):

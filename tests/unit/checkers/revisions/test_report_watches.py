@@ -152,14 +152,14 @@ def test_a_watch_begins_where_it_asked_to(report, judged):
     report.watches[2][0]["Request"]["Revision"] = 3
     results = judged()
     assert found(results) == {"watch-before-start": 1}
-    assert results.sentence == "client 2: revision 2 of key a, with 1: was told to a watch from 3 on"
+    assert results.sentence == "client 2: a watch was told revision 2 of key a (value 1) although it was to begin at revision 3"
 
 
 def test_a_watch_is_told_only_of_its_keys(report, judged):
     report.watches[2][0]["Request"] |= {"Key": "a", "WithPrefix": False}
     results = judged()
     assert found(results) == {"watch-unasked": 2}
-    assert results.sentence == "client 2: revision 4 of key b was told to a watch of key 'a'"
+    assert results.sentence == "client 2: a watch of key 'a' was told revision 4 of key b"
 
 
 def test_a_resumed_watch_misses_its_first_change(report, judged):

@@ -135,6 +135,41 @@ def test_the_smallest_cycle_is_shown_with_a_reason_for_each_step():
     )
 
 
+def test_a_circle_that_counts_twice_is_told_with_both_its_reasons():
+    """Elle counts it once by what was read, and once by real time: each of the two has words of its own."""
+    rows = [t("ax2 ay1", 0, 1, 7), t("ax1 ry1", 2, 3, 7), t("rx12", 4, 5)]
+    found = judge(columns(rows), "list-append", Options()).anomalies
+    read, over = "transaction 2 read key y up to 1, which transaction 0 had appended", "transaction 0 was over before"
+    behind = "transaction 0 appended 2 to key x behind 1 of transaction 2: so both come before the other"
+    assert found["G1c"].count == 2
+    assert [one.sentence for one in found["G1c"].told] == [
+        f"{read}; {behind}",
+        f"{read}, and {over} transaction 2 began; {behind}",
+    ]
+    assert [one.sentence for one in found["strong-PL-1-cycle-exists"].told] == [f"{over} transaction 2 began; {behind}"]
+
+
+def test_cases_that_read_alike_are_told_once():
+    rows = [t("ax1 ax2", 0, 1), *(t("rx1 rx1", number, number + 1) for number in range(2, 20, 2))]
+    (found,) = (one for name, one in judge(columns(rows), "list-append", Options()).anomalies.items() if name == "G1b")
+    assert found.count == 18
+    assert len({one.sentence for one in found.told}) == len(found.told) == 8
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (2, "transaction 1 of process 1 and transaction 2 of process 2 both read key x as [] and then wrote it"),
+        (3, "transaction 2 of process 2 and transaction 3 of process 3 all read key x as [] and then wrote it"),
+        (6, "transaction 4 of process 4 and 2 more all read key x as [] and then wrote it"),
+    ],
+)
+def test_all_transactions_of_a_lost_update_are_named_or_counted(rows, said):
+    history = [t("ay1", 0, 1, 0), *(t(f"rx ax{one}", one, 20 + one, one) for one in range(1, rows + 1))]
+    (one,) = judge(columns(history), "list-append", Options()).anomalies["lost-update"].told
+    assert said in one.sentence
+
+
 REGISTERS = [
     ("G1c", {}, [r("wx1 ry1", 0, 9), r("wy1 rx1", 1, 8)]),
     ("G-single-item", {}, [r("wx1 wy1", 0, 9), r("rx1 ry", 1, 8)]),

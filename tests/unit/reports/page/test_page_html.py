@@ -178,7 +178,7 @@ def test_an_occurrence_shows_what_it_is_about(folders: dict[str, Path]) -> None:
     for name, value in (
         ("node", "b1"),
         ("message", "5:233"),
-        ("place", "queue 2, offsets 1204 to 1531"),
+        ("place", "queue 2, offsets 1204 and 1531"),
         ("fault", "1"),
         ("promise", "covers it"),
     ):

@@ -1,6 +1,7 @@
 """What a reader asks who never saw the code: one example at once, counts that overlap, two leaders, whose times."""
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -45,7 +46,7 @@ def test_the_clue_tells_message_place_node_fault_and_what_should_have_been(
     assert (clue.example, clue.anchor) == ("lost-write 1", "example-lost-write-1")
     assert clue.facts == (
         ("message", "5:233"),
-        ("place", "queue 2, offsets 1204 to 1531"),
+        ("place", "queue 2, offsets 1204 and 1531"),
         ("look at", "b1"),
         ("fault", "1 leader-partition at 20.0 s"),
         ("should be", "what was acknowledged is read back, whatever fails afterwards"),
@@ -84,7 +85,7 @@ def test_the_example_of_the_headline_does_not_contradict_it(red: Parts) -> None:
 
 def test_the_place_of_a_message_at_several_offsets_is_all_of_them() -> None:
     example = Example(sentence="", key=0, offset=50, last_offset=60)
-    assert dict(facts_of(example, "queue"))["place"] == "queue 0, offsets 50 to 60"
+    assert dict(facts_of(example, "queue"))["place"] == "queue 0, offsets 50 and 60"
     assert dict(facts_of(Example(sentence="", key=0), "place"))["place"] == "0", "not: place place 0"
 
 
@@ -199,9 +200,25 @@ def test_a_fault_that_began_afterwards_is_in_view_too(red: Parts) -> None:
     assert drawn.end > 27.5
 
 
+def test_the_answer_to_an_operation_has_its_own_line_where_others_begin_before_it() -> None:
+    """An idempotent send is tried again until 1.37 s; a read had shown its message before, at another offset."""
+
+    def did(word: str, start: float, end: float, **more: Any) -> dict[str, Any]:
+        return {"f": word, "type": "ok", "process": 1, "node": "b2", "invoke_s": start, "complete_s": end, **more}
+
+    send = did("send", 0.42, 1.37, value="2:9", offset=24)
+    early = {"from": 0, "next": 16, "count": 16, "records": ["10=2:9"]}
+    late = {"from": 0, "next": 29, "count": 29, "records": ["24=2:9"]}
+    reads = [did("read", 1.2, 1.201, **early), did("read", 1.4, 1.402, **late)]
+    picture = trace(Example(sentence="", key=0, offset=10, last_offset=24, value="2:9", ops=(send, *reads)), [], [])
+    assert picture is not None
+    assert [(step.at, step.number) for step in picture.steps] == [(0.42, 1), (1.2, 2), (1.37, 0), (1.4, 3)]
+    assert picture.steps[2].words == f"1 ends: {picture.steps[0].words}"
+
+
 def test_a_change_of_leader_is_the_observers_word(reports_by_kind: dict[str, ReportData]) -> None:
     picture = reports_by_kind["invalid"].anomalies[0].examples[0].trace
     assert picture is not None
-    heard = {step.words: step.took for step in picture.steps if step.tone == "moment"}
+    heard = {step.words: step.took for step in picture.steps if step.tone == "moment" and " ends: " not in step.words}
     assert {said for words, said in heard.items() if words.startswith("fault")} == {""}
     assert {said for words, said in heard.items() if not words.startswith("fault")} == {HEARD}
