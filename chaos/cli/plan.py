@@ -134,7 +134,7 @@ def replay(run: str, options: dict[str, Any]) -> tuple[Experiment, list[str]]:
         raise UsageError(f"{folder}: it has no {'plan.jsonl' if file.is_file() else 'config.yaml'} to repeat")
     config = load(file)
     # The plan says whom fixed- means, so the names that once made it have had their use.
-    spent = ("fault_nodes", "pin", "plan", "store")
+    spent = ("fault_nodes", "never_heal", "pin", "plan", "store")
     values = {name: value for name, value in config.values.items() if name not in spent}
     config = msgspec.structs.replace(config, values=values)
     given = {**options, "plan": str(plan), "store": store}

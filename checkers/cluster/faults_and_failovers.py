@@ -65,18 +65,24 @@ def missing_failover(context: Context) -> str | None:
     return None
 
 
+def _kinds(fault: FaultSpan, context: Context) -> set[str]:
+    """What the roles are that a fault chose among; empty if it names none."""
+    return {context.run.roles.get(role, "other") for role in fault.identity.roles}
+
+
+def takes_away(fault: FaultSpan, context: Context) -> bool:
+    """Whether nobody hears of its targets while it lasts. Parted from the other replicas alone, controllers do."""
+    run, kinds = context.run, _kinds(fault, context)
+    everybody = {run.roles.get(node.role, "other") for node in run.nodes} & set(_TARGETED)
+    whole = fault.identity.nature.hits != "links" or not kinds or kinds >= everybody
+    return fault.identity.nature.silences and whole
+
+
 def _deposes(fault: FaultSpan, after_s: float, context: Context) -> bool:
-    run, what = context.run, fault.identity
-    if what.selector != _LEADER or not what.nature.silences:
+    if fault.identity.selector != _LEADER or not takes_away(fault, context):
         return False
-    kinds = {run.roles.get(role, "other") for role in what.roles}
-    if what.nature.hits == "links":
-        # Parted from the other replicas alone a leader stays known to the controllers.
-        everybody = {run.roles.get(node.role, "other") for node in run.nodes} & set(_TARGETED)
-        whole = not kinds or kinds >= everybody
-    else:
-        whole = not kinds or "replica" in kinds
-    return whole and fault.proven and _lasted_s(fault) >= after_s
+    kinds = _kinds(fault, context)
+    return (not kinds or "replica" in kinds) and fault.proven and _lasted_s(fault) >= after_s
 
 
 def _lasted_s(fault: FaultSpan) -> float:

@@ -87,8 +87,8 @@ class Copies(NamedTuple):
 
 
 def _replicas(context: Context, key: int) -> list[int]:
-    """The places of the nodes that keep a queue."""
-    own = context.run.replicas_of(key)
+    """The places of the nodes that keep a queue, without those under a fault that was left in force."""
+    own = set(context.run.replicas_of(key)) - context.timeline.nodes_left()
     return [i for i, node in enumerate(context.run.nodes) if node.name in own]
 
 
@@ -325,10 +325,16 @@ class ReplicasKernel(OfEachKey):
         )
         lag = [f"{node} ends {count_of(number, 'record')} earlier" for node, number in summary.short.items()]
         missing = not_looked_at(summary)
-        row = msgspec.structs.replace(row, found="; ".join((row.found, *lag, *missing)))
+        row = msgspec.structs.replace(row, found="; ".join((row.found, *lag, *missing, *left_out(context))))
         if promised and missing and row.valid is True:
             return msgspec.structs.replace(row, valid=UNKNOWN, reason="; ".join(missing))
         return row
+
+
+def left_out(context: Context) -> list[str]:
+    """Words for the nodes that are not compared because a fault was left in force on them; none of no such fault."""
+    nodes = sorted(context.timeline.nodes_left().intersection(context.run.replicas))
+    return [f"{join_names(nodes)} left out, under a fault that was never healed"] if nodes else []
 
 
 def not_looked_at(summary: ReplicaSummary) -> list[str]:

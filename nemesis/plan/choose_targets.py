@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from cluster.leaders import Leads
-from nemesis.plan.plan import Row, count_bounds
+from nemesis.plan.count_bounds import count_bounds
+from nemesis.plan.plan import Row
 from nemesis.targets.selectors import Selector
 from nemesis.targets.targets import Targets
 from nemesis.targets.topology import CONTROLLER, REPLICA, Topology

@@ -21,6 +21,7 @@ from nemesis.faults import params as fault_params
 from nemesis.faults.fault import Fault
 from nemesis.faults.registry import fault_named
 from nemesis.occasions.occasion import occasion_of
+from nemesis.plan.count_bounds import count_bounds
 from nemesis.plan.mix import NOTHING, Mix, deposing_choices, named_slots, parse_mix, rounds_of, together_choices
 from nemesis.plan.mix_times import Rhythm, Slot, even_slots, mixed_slots, restart_after
 from nemesis.plan.nemesis_names import Choice
@@ -36,9 +37,6 @@ NO_LEADERS: Final = "the system has no leaders; name other nodes, as in random-k
 FOLLOW_UP: Final = "restart"
 """The fault by which mixes follow one that hit the leader."""
 
-_LEAST: Final = {Selector.RING: 4, Selector.BRIDGE: 3}
-"""Of how many nodes a ring has somebody to cut off, and a bridge two sides."""
-
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
     """One planned fault.
@@ -50,7 +48,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     ``subjects``: those whose leaders it hits; empty: the first that each role leads.
     ``follows``: it hits whom the row of that number hit; 0: none. ``quiet_s``: for so long before it the load is quiet.
     ``when``: the occasion that it waits for from ``at_s`` on, for ``within_s`` at most; empty: none.
-    ``fault``: the kind, by name. ``params``: its parameters. ``colour``: how reports draw it.
+    ``fault``: the kind, by name. ``params``: its parameters. ``colour``: how reports draw it. ``heals``: false if it
+    stays in force behind the row's end, until the final reads are over.
     """
 
     row: int
@@ -69,6 +68,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     quiet_s: float = 0.0
     when: str = ""
     within_s: float = 0.0
+    heals: bool = True
 
     @property
     def end_s(self) -> float:
@@ -84,7 +84,12 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     def identity(self) -> Identity:
         """What the history says of it."""
         return Identity(
-            kind=self.fault, selector=self.selector, roles=self.roles, params=self.params, nature=self.how.nature()
+            kind=self.fault,
+            selector=self.selector,
+            roles=self.roles,
+            params=self.params,
+            nature=self.how.nature(),
+            heals=self.heals,
         )
 
     def read_params(self) -> Any:
@@ -94,30 +99,6 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
             UsageError: one is unknown or out of its bounds.
         """
         return fault_params.read(self.how.Params, self.params)
-
-
-def count_bounds(selector: Selector, fault: type[Fault], nodes: int, *, replicas: bool) -> tuple[int, int]:
-    """The least and the greatest number of nodes that a fault may take of ``nodes`` (SEMANTICS 21).
-
-    Kill and suspend leave one replica unless named ``all-``; a partition leaves somebody on the other
-    side. The greatest is 0 if the fault cannot be done to so few nodes; of ``fixed-`` it is how many may be named.
-    """
-    if selector in _LEAST:
-        return (nodes, nodes) if nodes >= _LEAST[selector] else (0, 0)
-    sizes = {
-        Selector.MINOR: ((nodes - 1) // 2,) * 2,
-        Selector.MAJOR: (nodes // 2 + 1,) * 2,
-        Selector.RANDOM: (1, nodes),
-        Selector.ALL: (nodes, nodes),
-        Selector.LEADER: (1, 1),
-        Selector.FIXED: (1, nodes),
-    }
-    least, greatest = sizes[selector]
-    spared = 0
-    if selector is not Selector.ALL and (fault.cuts or (replicas and not fault.on_links())):
-        spared = 1
-    limit = max(0, nodes - spared) if nodes > 1 or not fault.on_links() else 0
-    return min(least, limit), min(greatest, limit)
 
 
 def _pools(

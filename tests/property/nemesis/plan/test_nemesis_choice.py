@@ -11,8 +11,9 @@ from chaos.core.errors import UsageError
 from cluster.host import NodeSpec
 from nemesis.faults.registry import faults
 from nemesis.plan.choose_targets import choose
+from nemesis.plan.count_bounds import count_bounds
 from nemesis.plan.nemesis_names import catalog
-from nemesis.plan.plan import count_bounds, make_plan
+from nemesis.plan.plan import make_plan
 from nemesis.plan.plan_file import read_plan, write_plan
 from nemesis.targets import grudge
 from nemesis.targets.selectors import Selector
