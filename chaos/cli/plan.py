@@ -70,7 +70,7 @@ def plan_command(as_json: bool, **options: Any) -> int:
             str(row.row),
             f"{row.at_s - row.quiet_s:g}" if row.quiet_s else "",
             f"{row.at_s:g}",
-            f"{row.at_s + row.duration_s:g}",
+            f"{row.at_s + row.duration_s:g}" if row.heals else "the end",
             row.name,
             targets.description if targets else _later(row),
         )
@@ -86,10 +86,11 @@ def _later(row: "Row") -> str:
     """The targets of a row that only the run will know, in words."""
     if row.follows:
         return f"whom row {row.follows} hit"
-    if len(row.subjects) > _NAMED:
-        return f"the leaders of {len(row.subjects)} subjects, as observed then"
     led = row.subjects or row.roles
-    return f"the leader{'s' if len(led) > 1 else ''} of {join_names(led)}, as observed then"
+    many = f"{len(led)} subjects" if len(row.subjects) > _NAMED else join_names(led)
+    if row.selector == "follower":
+        return f"a follower of {'each of ' if len(led) > 1 else ''}{many}, as observed then"
+    return f"the leader{'s' if len(led) > 1 else ''} of {many}, as observed then"
 
 
 @click.command(

@@ -47,7 +47,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     heals: bool = True
 
 
-_SELECTORS: Final = ("minor", "major", "random", "all", "leader", "fixed")
+_SELECTORS: Final = ("minor", "major", "random", "all", "leader", "follower", "fixed")
 
 _CUT: Final = Nature(verb="cut off", hits="links", cuts=True, silences=True, colour="violet")
 _ONE_WAY: Final = Nature(verb="cut off", hits="links", cuts=True, colour="violet")

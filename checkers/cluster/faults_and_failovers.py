@@ -11,10 +11,10 @@ from chaos.core.clock import NS_PER_S
 from chaos.core.verdict import Failover
 from checkers.anomalies.findings import count_of
 from checkers.history.check_input import Context
+from checkers.history.taken_away import kinds_hit, takes_away
 from checkers.history.timeline import FaultSpan
 
 _LEADER: Final = "leader"
-_TARGETED: Final = ("replica", "controller")
 HEARD_NS: Final = 2 * NS_PER_S
 """So long after it was last heard a leader still counts as one."""
 
@@ -65,23 +65,10 @@ def missing_failover(context: Context) -> str | None:
     return None
 
 
-def _kinds(fault: FaultSpan, context: Context) -> set[str]:
-    """What the roles are that a fault chose among; empty if it names none."""
-    return {context.run.roles.get(role, "other") for role in fault.identity.roles}
-
-
-def takes_away(fault: FaultSpan, context: Context) -> bool:
-    """Whether nobody hears of its targets while it lasts. Parted from the other replicas alone, controllers do."""
-    run, kinds = context.run, _kinds(fault, context)
-    everybody = {run.roles.get(node.role, "other") for node in run.nodes} & set(_TARGETED)
-    whole = fault.identity.nature.hits != "links" or not kinds or kinds >= everybody
-    return fault.identity.nature.silences and whole
-
-
 def _deposes(fault: FaultSpan, after_s: float, context: Context) -> bool:
     if fault.identity.selector != _LEADER or not takes_away(fault, context):
         return False
-    kinds = _kinds(fault, context)
+    kinds = kinds_hit(fault, context)
     return (not kinds or "replica" in kinds) and fault.proven and _lasted_s(fault) >= after_s
 
 

@@ -20,7 +20,7 @@ from checkers.anomalies.catalogue import kinds_named
 from checkers.anomalies.findings import Finding, conclude_findings, count_of, examples, findings
 from checkers.history.check import Held
 from checkers.history.check_input import Context, QueueShard
-from checkers.log.replicas import left_out
+from checkers.history.last_answers import left_out
 
 _TWO: Final = 2
 _NOTHING: Final = "nothing"

@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from chaos.basics.name_lists import join_names
 from chaos.core.op import Type
 from checkers.history.check_input import Context, QueueShard
-from checkers.history.columns import Ints, Mask, is_among
+from checkers.history.columns import Column, Mask, is_among
 from checkers.history.words import words_of
 
 
@@ -21,9 +22,15 @@ def last_from_ns(shard: QueueShard, context: Context) -> int:
     return max(healed_ns, int(ops.complete[changed].max(initial=0)))
 
 
-def is_spared(nodes: Ints, context: Context) -> Mask:
+def is_spared(nodes: Column, context: Context) -> Mask:
     """Which answers came from nodes that no fault was left in force on; of an unknown node none did if there is one."""
     left = context.timeline.nodes_left()
     if not left:
         return np.ones(len(nodes), dtype=np.bool_)
     return is_among(nodes, [place for place, node in enumerate(context.run.nodes) if node.name not in left])
+
+
+def left_out(context: Context) -> list[str]:
+    """Words for the nodes that are not compared because a fault was left in force on them; none of no such fault."""
+    nodes = sorted(context.timeline.nodes_left().intersection(context.run.replicas))
+    return [f"{join_names(nodes)} left out, under a fault that was never healed"] if nodes else []

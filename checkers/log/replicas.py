@@ -38,6 +38,7 @@ from checkers.anomalies.findings import (
 from checkers.history.check import Held, OfEachKey
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, Mask
+from checkers.history.last_answers import left_out
 from checkers.log.final_reads import drain_of
 
 UNCOVERED: Final = -3
@@ -329,12 +330,6 @@ class ReplicasKernel(OfEachKey):
         if promised and missing and row.valid is True:
             return msgspec.structs.replace(row, valid=UNKNOWN, reason="; ".join(missing))
         return row
-
-
-def left_out(context: Context) -> list[str]:
-    """Words for the nodes that are not compared because a fault was left in force on them; none of no such fault."""
-    nodes = sorted(context.timeline.nodes_left().intersection(context.run.replicas))
-    return [f"{join_names(nodes)} left out, under a fault that was never healed"] if nodes else []
 
 
 def not_looked_at(summary: ReplicaSummary) -> list[str]:

@@ -17,11 +17,11 @@ from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
 from checkers.anomalies.attribution import fault_name, reign_words
 from checkers.anomalies.findings import Finding, anomaly, count_of, describe_operation, examples, numbers, seconds_text
-from checkers.cluster.faults_and_failovers import takes_away
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import is_among
 from checkers.history.lateness import LAG_NS, LATE_SHARE
 from checkers.history.leadership import Reign
+from checkers.history.taken_away import takes_away
 from checkers.history.words import words_of
 from checkers.recovery.errors_by_node import unserved_beside_a_leader
 from checkers.recovery.quiet_stretches import QUIET_RATE, quiet_ns

@@ -23,6 +23,7 @@ def count_bounds(selector: Selector, fault: type[Fault], nodes: int, *, replicas
         Selector.RANDOM: (1, nodes),
         Selector.ALL: (nodes, nodes),
         Selector.LEADER: (1, 1),
+        Selector.FOLLOWER: (1, 1),
         Selector.FIXED: (1, nodes),
     }
     least, greatest = sizes[selector]

@@ -8,9 +8,9 @@ import msgspec
 from chaos.core.errors import UsageError
 from nemesis.faults.admin.admin_fault import action_of
 from nemesis.plan.plan import Row
-from nemesis.targets.selectors import Selector
+from nemesis.targets.selectors import LED, Selector
 
-MINORITIES: Final = (Selector.MINOR, Selector.LEADER, Selector.FIXED)
+MINORITIES: Final = (Selector.MINOR, *LED, Selector.FIXED)
 """The selectors by which a fault may hit a minority whatever is drawn."""
 
 

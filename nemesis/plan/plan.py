@@ -26,14 +26,15 @@ from nemesis.plan.mix import NOTHING, Mix, deposing_choices, named_slots, parse_
 from nemesis.plan.mix_times import Rhythm, Slot, even_slots, mixed_slots, restart_after
 from nemesis.plan.nemesis_names import Choice
 from nemesis.plan.swarm import swarm_of
-from nemesis.targets.selectors import Selector
-from nemesis.targets.target_suffix import Whom, led_subjects, of_replicas, roles_of
+from nemesis.targets.selectors import LED, Selector
+from nemesis.targets.target_suffix import Whom, led_subjects, nodes_of, of_replicas, roles_of
 from nemesis.targets.topology import REPLICA, Placed, Topology
 
 _ROUNDING_S: Final = 1e-9
 _DIGITS: Final = 9
 NOBODY_LEADS: Final = "nobody leads there; name other nodes"
 NO_LEADERS: Final = "the system has no leaders; name other nodes, as in random-kill"
+MORE_THAN_ONE: Final = 2
 FOLLOW_UP: Final = "restart"
 """The fault by which mixes follow one that hit the leader."""
 
@@ -45,7 +46,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     the heal. ``draw`` holds the row's random numbers in [0, 1): one per node (the nodes with the smallest are
     taken first) and one per count, under ``#role`` for faults of nodes and ``#`` for faults of links. ``nodes``: whom
     it hits whatever was drawn or leads: those that ``--fault-nodes`` named, or that were hit in a run that is repeated.
-    ``subjects``: those whose leaders it hits; empty: the first that each role leads.
+    ``subjects``: those whose leaders or followers it hits; empty: the first that each role leads.
     ``follows``: it hits whom the row of that number hit; 0: none. ``quiet_s``: for so long before it the load is quiet.
     ``when``: the occasion that it waits for from ``at_s`` on, for ``within_s`` at most; empty: none.
     ``fault``: the kind, by name. ``params``: its parameters. ``colour``: how reports draw it. ``heals``: false if it
@@ -307,8 +308,8 @@ def row_of(
 
 
 def _led(choice: Choice, roles: tuple[str, ...], topology: Topology, seed: int, row: int) -> tuple[str, ...]:
-    """The subjects whose leaders a row hits; of a fault of links the first role's, because it has one centre."""
-    if choice.entry.selector is not Selector.LEADER:
+    """The subjects whose leaders or followers a row hits; of a fault of links the first role's: it has one centre."""
+    if choice.entry.selector not in LED:
         return ()
     among = roles[:1] if choice.entry.how.on_links() else roles
     return led_subjects(Whom(subjects=choice.subjects), among, topology, seed, row)
@@ -354,8 +355,10 @@ def obstacle_of(choice: Choice, topology: Topology, fixed: Sequence[str] = ()) -
     roles, pools = _pools(choice, topology, fixed)
     if not roles:
         return f"the system has no replicas; name a role as in {choice.text}@ROLE"
-    if selector is Selector.LEADER and not _led(choice, roles, topology, 0, 0):
+    if selector in LED and not _led(choice, roles, topology, 0, 0):
         return NOBODY_LEADS if topology.subjects else NO_LEADERS
+    if selector is Selector.FOLLOWER and (alone := _without_follower(choice, roles, topology)):
+        return f"{alone} has one node and no follower; start more nodes or choose another nemesis"
     for key, names in pools.items():
         replicas = key != "#" and topology.kinds[key[1:]] == REPLICA
         most = count_bounds(selector, fault, len(names), replicas=replicas)[1]
@@ -366,6 +369,14 @@ def obstacle_of(choice: Choice, topology: Topology, fixed: Sequence[str] = ()) -
             whom = f"{len(names)} node(s) of {join_names(roles)}"
             return f"cannot be done to {whom}; start more nodes or choose another nemesis"
     return None
+
+
+def _without_follower(choice: Choice, roles: tuple[str, ...], topology: Topology) -> str:
+    """A subject that a row may mean and that has one node; empty if there is none."""
+    among = roles[:1] if choice.entry.how.on_links() else roles
+    drawn = [name for role in among for name in topology.led_by(role)]
+    named = led_subjects(Whom(subjects=choice.subjects), (), topology, 0, 0) if choice.subjects else drawn
+    return next((name for name in named if len(nodes_of(name, roles, topology)) < MORE_THAN_ONE), "")
 
 
 def _draw(selector: Selector, pools: dict[str, tuple[str, ...]], seed: int, row: int) -> dict[str, float]:
