@@ -4,6 +4,7 @@ Rows that overlap run side by side, in lanes: a lane is a thread, and its rows c
 one fault of nodes at a time, and what faults of links do to each other's proofs is ``nemesis.faults.active_faults``'s.
 Looking delays the healing of short rows alone, and not for long: proofs run beside the clock, and one that is not ready
 when the row ends counts as not given. Healing happens on every path out, in the thread of ``run`` or in ``heal_all``.
+A row that says that it does not heal is left in force at its end, until ``end_left`` or ``heal_all``.
 Does not choose (``nemesis.plan.choose_targets`` does), and what a fault does is in ``nemesis.faults.fault``.
 """
 
@@ -17,14 +18,13 @@ import msgspec
 
 from chaos.core import waiting
 from chaos.core.clock import NS_PER_S, now_ns
-from chaos.core.errors import CapabilityError
 from chaos.core.events import EventLog, Evidence, Fault, Note
 from cluster.cluster import Cluster
 from cluster.host import Host
 from cluster.leaders import Leads
 from nemesis.faults import act_times
 from nemesis.faults.active_faults import InForce
-from nemesis.faults.fault import NO_LOAD, READY_TIMEOUT_S, Load, Scene, on_each, one_line
+from nemesis.faults.fault import NO_LOAD, READY_TIMEOUT_S, Load, Scene, one_line
 from nemesis.faults.fault import Fault as Injectable
 from nemesis.faults.registry import faults as every_fault
 from nemesis.occasions.awaited import POLL_S, Awaited
@@ -49,7 +49,6 @@ LEADER_POLL_S: Final = 0.1
 HALT_S: Final = 180.0
 """How long ``heal_all`` waits for the row in progress, which heals itself."""
 
-TRY_TIMEOUT_S: Final = 60.0
 HEAL_ATTEMPTS: Final = 3
 _SLICE_S: Final = 0.05
 _LONG_SLICE_S: Final = 0.5
@@ -70,25 +69,6 @@ def _stopped_early(end_ns: int) -> str:
     return f"stopped {max(0, end_ns - now_ns()) / NS_PER_S:.1f} s before the row's end"
 
 
-def check_hosts(plan: Sequence[Row], cluster: Cluster, faults: Mapping[str, type[Injectable]]) -> None:
-    """Refuse hosts that cannot do what is planned; faults that try it on them take up to a second.
-
-    Raises:
-        CapabilityError: a host lacks what a planned fault needs.
-    """
-    for kind in sorted({row.fault for row in plan}):
-        fault = faults[kind]
-        roles = sorted({role for row in plan if row.fault == kind for role in row.roles})
-        hosts = {node.name: node.host for role in roles for node in cluster.of_role(role)}
-        for name, host in hosts.items():
-            if missing := ", ".join(sorted(fault.needs - host.capabilities)):
-                raise CapabilityError(f"{name}: cannot {kind} here, it lacks {missing}; see: chaos doctor")
-        tried = on_each(hosts, lambda name: fault.obstacle(hosts[name]), f"trying {kind}", TRY_TIMEOUT_S)  # noqa: B023 - it ends here
-        for name, why in tried.check(f"trying {kind}").items():
-            if why is not None:
-                raise CapabilityError(f"{name}: cannot {kind} here: {why}; see: chaos doctor")
-
-
 class _Injection:
     """A row in progress or not yet healed."""
 
@@ -97,6 +77,7 @@ class _Injection:
         self.targets = targets
         self.fault = fault
         self.looks: list[TimedVerification] = []
+        self.left = False  # in force although its row is over
         self.healing = threading.RLock()
 
 
@@ -179,15 +160,29 @@ class Nemesis:
                 self._busy.pop(row.row, None)
         return 0
 
-    def heal_all(self) -> None:
-        """Begin no further fault and heal what is not healed yet; idempotent, for every path out."""
+    def heal_all(self, *, but_left: bool = False) -> None:
+        """Begin no further fault and heal what is not healed yet; idempotent, for every path out.
+
+        ``but_left``: faults that were left in force stay so.
+        """
         self._halt.set()
         if not self._idle.wait(HALT_S):
             self._note(f"waited {HALT_S:g} s for the fault in progress to heal itself; healing over it")
         for injection in tuple(self._unhealed):
             for _ in range(HEAL_ATTEMPTS):
-                if self._heal(injection):
+                if (but_left and injection.left) or self._heal(injection):
                     break
+
+    def left_in_force(self) -> frozenset[str]:
+        """The nodes under faults that were left in force."""
+        return frozenset(name for one in tuple(self._unhealed) if one.left for name in one.targets.names)
+
+    def end_left(self) -> None:
+        """Look whether the faults that were left in force still are, and heal everything."""
+        for injection in tuple(self._unhealed):
+            if injection.left:
+                self._heal(injection, verified_now(injection.fault.verify_still))
+        self.heal_all()
 
     def unhealed(self) -> tuple[int, ...]:
         """The rows that were injected and are not proven healed."""
@@ -253,7 +248,8 @@ class Nemesis:
         try:
             still, note = self._inflict(injection, end_ns)
         finally:
-            self._heal(injection, still, note)
+            if not injection.left:
+                self._heal(injection, still, note)
 
     def _await_targets(self, row: Row, last_begin_ns: int, end_ns: int) -> Targets | None:
         """The row's targets; None once it is skipped (said so in the events) or stopped."""
@@ -299,7 +295,7 @@ class Nemesis:
         return f"no target was free until the row's end: {' '.join(beside)} under another fault"
 
     def _inflict(self, injection: _Injection, end_ns: int) -> tuple[Evidence | None, str]:
-        """Act and look; returns at the healing's time, with the last look, None if there was none, and a note."""
+        """Act and look; returns at the row's end, with the last look, None if there was none, and a note."""
         row, fault = injection.row, injection.fault
         self._emit(row, "inject", now_ns(), injection.targets)
         try:
@@ -318,6 +314,9 @@ class Nemesis:
         injection.looks.append(first)
         in_time = self._wait(latest_ns, first.done)
         self._emit(row, "active", active_ns, injection.targets, evidence=_spread(first.evidence(), times))
+        if not row.heals:
+            injection.left = in_time and self._wait(end_ns)
+            return None, _stopped_early(end_ns)
         if not (in_time and self._wait(end_ns - round(lead_s(row.duration_s, fault.last_look_s()) * NS_PER_S))):
             return None, _stopped_early(end_ns)
         if not first.done() or now_ns() >= latest_ns:

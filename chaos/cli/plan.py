@@ -74,7 +74,7 @@ def plan_command(as_json: bool, **options: Any) -> int:
             str(row.row),
             f"{row.at_s - row.quiet_s:g}" if row.quiet_s else "",
             f"{row.at_s:g}",
-            f"{row.at_s + row.duration_s:g}",
+            f"{row.at_s + row.duration_s:g}" if row.heals else "the end",
             row.name,
             targets.description if targets else _later(row),
         )
@@ -91,10 +91,11 @@ def _later(row: "Row") -> str:
     """The targets of a row that only the run will know, in words."""
     if row.follows:
         return f"whom row {row.follows} hit"
-    if len(row.subjects) > _NAMED:
-        return f"the leaders of {len(row.subjects)} subjects, as observed then"
     led = row.subjects or row.roles
-    return f"the leader{'s' if len(led) > 1 else ''} of {join_names(led)}, as observed then"
+    many = f"{len(led)} subjects" if len(row.subjects) > _NAMED else join_names(led)
+    if row.selector == "follower":
+        return f"a follower of {'each of ' if len(led) > 1 else ''}{many}, as observed then"
+    return f"the leader{'s' if len(led) > 1 else ''} of {many}, as observed then"
 
 
 @click.command(
@@ -139,7 +140,7 @@ def replay(run: str, options: dict[str, Any]) -> tuple[Experiment, list[str]]:
         raise UsageError(f"{folder}: it has no {'plan.jsonl' if file.is_file() else 'config.yaml'} to repeat")
     config = load(file)
     # The plan says whom fixed- means, so the names that once made it have had their use.
-    spent = ("fault_nodes", "pin", "plan", "store")
+    spent = ("fault_nodes", "never_heal", "pin", "plan", "store")
     values = {name: value for name, value in config.values.items() if name not in spent}
     config = msgspec.structs.replace(config, values=values)
     given = {**options, "plan": str(plan), "store": store}

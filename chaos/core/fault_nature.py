@@ -34,16 +34,20 @@ class Nature(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """Which fault it is: the kind, the selector that chose its targets, the roles it chose among, and how."""
+    """Which fault it is: the kind, the selector that chose its targets, the roles it chose among, and how.
+
+    ``heals``: false if it stays in force until the final reads are over (SEMANTICS 17b).
+    """
 
     kind: str = ""
     selector: str = ""
     roles: tuple[str, ...] = ()
     params: dict[str, Any] = {}
     nature: Nature = Nature()
+    heals: bool = True
 
 
-_SELECTORS: Final = ("minor", "major", "random", "all", "leader", "fixed")
+_SELECTORS: Final = ("minor", "major", "random", "all", "leader", "follower", "fixed")
 
 _CUT: Final = Nature(verb="cut off", hits="links", cuts=True, silences=True, colour="violet")
 _ONE_WAY: Final = Nature(verb="cut off", hits="links", cuts=True, colour="violet")

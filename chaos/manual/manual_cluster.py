@@ -28,11 +28,12 @@ from cluster.cluster import Node
 from cluster.leaders import Lead, Leads, leads_of
 from cluster.nodes import process
 from cluster.system import System
+from nemesis.check_hosts import check_hosts
 from nemesis.faults.fault import on_each
 from nemesis.faults.registry import faults_on
 from nemesis.plan.choose_targets import choose
 from nemesis.plan.plan import Row, make_plan
-from nemesis.runner import Nemesis, check_hosts
+from nemesis.runner import Nemesis
 from nemesis.targets.topology import Topology
 
 FOREVER_S: Final = 7 * 86400.0

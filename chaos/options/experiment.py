@@ -76,6 +76,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     rhythm: Rhythm
     fault_when: str | None
     fault_within_s: float
+    never_heal: bool
     recovery_s: float
     drain_deadline_s: float
     ready_deadline_s: float
@@ -143,6 +144,7 @@ def resolve_experiment(
         "rto_budget_s": None,
         "fault_nodes": (),
         "fault_when": None,
+        "never_heal": False,
         "plan": None,
         "pin": False,
         "backend_options": {},
@@ -153,13 +155,15 @@ def resolve_experiment(
     values = {**DEFAULTS, **unset, **own, **of_backend, **given}
     if values["nemesis"] != SEQUENCE:
         values["sequence"] = None  # the command line named another nemesis
-    values.setdefault("fault_duration_s", values["fault_interval_s"])
     values.setdefault("fault_within_s", values["fault_interval_s"])
+    values.setdefault("fault_duration_s", _usual_duration_s(values))
     origins = {name: "option" if name in given else "default" for name in values}
     origins.update({name: f"--backend {values['backend']}" for name in of_backend if name not in given})
     for name in ("fault_duration_s", "fault_within_s"):
         if name not in given:
             origins[name] = "--fault-interval"
+    if values["never_heal"] and "fault_duration_s" not in given:
+        origins["fault_duration_s"] = "--never-heal"
     if values["artifacts"] is not None:
         origins["system_version"] = "--artifacts"
     if "seed" not in given:
@@ -169,9 +173,32 @@ def resolve_experiment(
             raise UsageError(f"--{long_option(name)} {value:.15g}: give {amount.wanted}")
     if values["pin"] and values["plan"] is None:
         raise UsageError("--pin needs --plan: the plan.jsonl of the run that it repeats (or: chaos replay RUN)")
+    _check_never_heal(values, given)
     values["workers"] = min(values["workers"], values["clients"])
     _set_budget(values, origins)
     return Experiment(**values, settings=settings, origins=origins)
+
+
+def _usual_duration_s(values: Mapping[str, Any]) -> float:
+    """How long faults last unless somebody says it: as long as the stretches between; one without a heal to the end."""
+    interval_s: float = values["fault_interval_s"]
+    if not values["never_heal"]:
+        return interval_s
+    waits_s = values["fault_within_s"] if values["fault_when"] else 0.0
+    left_s: float = values["time_limit_s"] - interval_s - waits_s
+    return left_s if left_s > 0 else interval_s
+
+
+def _check_never_heal(values: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """Refuse what contradicts a fault that is never healed."""
+    if not values["never_heal"]:
+        return
+    if given.get("fault_duration_s") not in (None, _usual_duration_s(values)):
+        raise UsageError("--never-heal: the fault lasts to the end; leave --fault-duration out")
+    if values["plan"] is not None:
+        raise UsageError("--never-heal: the plan of --plan says which faults are healed; leave one of the two out")
+    if values["sequence"] is not None:
+        raise UsageError("--never-heal: goes with one fault by its name, as in --nemesis minor-kill, not with steps")
 
 
 def _set_budget(values: dict[str, Any], origins: dict[str, str]) -> None:

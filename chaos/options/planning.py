@@ -28,6 +28,7 @@ from nemesis.plan.capabilities import missing_here, unavailable
 from nemesis.plan.left_out import left_out
 from nemesis.plan.mix import NOTHING
 from nemesis.plan.nemesis_names import MANY, NOOP
+from nemesis.plan.never_heal import leave_in_force
 from nemesis.plan.plan import Row, lanes, make_plan
 from nemesis.plan.plan_file import read_plan
 from nemesis.plan.sequence import plan_steps
@@ -94,7 +95,7 @@ def draw_plan(e: Experiment, system: System, missing: Mapping[str, str] = NOTHIN
             fault_nodes=e.fault_nodes,
             subjects=subjects,
         )
-    return make_plan(
+    rows = make_plan(
         e.nemesis,
         system.roles,
         nodes,
@@ -110,6 +111,7 @@ def draw_plan(e: Experiment, system: System, missing: Mapping[str, str] = NOTHIN
         when=e.fault_when or "",
         within_s=e.fault_within_s,
     )
+    return leave_in_force(rows) if e.never_heal else rows
 
 
 def workload_of(experiment: Experiment) -> Workload:

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Final
 
+import msgspec
+
 from chaos.basics.amounts import duration
 from chaos.core import waiting
 from chaos.core.clock import NS_PER_S, Deadline, now_ns, ns_from_now
@@ -32,10 +34,11 @@ from chaos.workload.final import GIVE_UP_S, FinalPhase
 from cluster.host import RunsHere
 from cluster.leaders import LeadKeeper, Leads
 from cluster.system import ShowsReplicaData
+from nemesis.check_hosts import check_hosts
 from nemesis.faults.fault import READY_TIMEOUT_S, Load
 from nemesis.faults.registry import faults_on
 from nemesis.plan.plan import load_steps, quiet_stretches
-from nemesis.runner import Nemesis, check_hosts
+from nemesis.runner import Nemesis
 
 BEAT_S: Final = 1.0
 TICK_S: Final = 0.2
@@ -116,6 +119,7 @@ class UnderLoad:
             state.events,
             state.say,
             state.experiment.op_timeout_s,
+            self.nemesis.left_in_force,
         )
 
     def perform(self) -> None:
@@ -127,6 +131,8 @@ class UnderLoad:
         """
         self._load()
         absent = self._recover()
+        left = self.nemesis.left_in_force()
+        absent = msgspec.structs.replace(absent, nodes=tuple(sorted({*absent.nodes, *left})))
         self._settle(bool(absent))
         self._finish(absent)
 
@@ -159,7 +165,9 @@ class UnderLoad:
             self._watch(self.origin_ns + int(e.time_limit_s * NS_PER_S))
         faults.join(timeout=max((row.duration_s for row in state.plan), default=0.0) + FAULT_END_S)
         with state.phase("heal", "the load's time is over; ending the faults that are left"):
-            self.nemesis.heal_all()
+            self.nemesis.heal_all(but_left=True)
+        if left := sorted(self.nemesis.left_in_force()):
+            state.say(f"nemesis  the fault on {' '.join(left)} stays in force until the final reads are over")
 
     def _open(self) -> None:
         """Tell what is about to happen."""
@@ -205,11 +213,16 @@ class UnderLoad:
                 self.sight.leads,
                 state.info.subjects,
                 state.experiment.drain_deadline_s,
-                max((phase.after_s for phase in self.final_phases), default=0.0),
+                max((self._answered_s(), *(phase.after_s for phase in self.final_phases))),
                 state.check_insisted,
                 state.say,
                 absent=any_absent,
             )
+
+    def _answered_s(self) -> float:
+        """How long operations may still be on their way under a fault that is never healed."""
+        asked_s = max(self.state.experiment.op_timeout_s, send_deadline_s(self.state.workload))
+        return asked_s + TICK_S if self.nemesis.left_in_force() else 0.0
 
     def _look_at_observer(self) -> None:
         """Say and write down, once, that nobody observes any more."""
@@ -235,6 +248,9 @@ class UnderLoad:
         self._read_replicas(absent)
         self.recovery.look_for_ended()
         self._look_at_observer()
+        if self.nemesis.left_in_force():
+            with state.phase("end-fault", "the run is over; ending the fault that was never healed"):
+                self.nemesis.end_left()
         self.workers.end()
         with state.phase("collect", "copying the nodes' logs"):
             collect_logs(self.deployed.cluster, state.folder, state.events)

@@ -59,15 +59,22 @@ def silent_keys(totals: Totals, healed_ns: int, quiet_s: float) -> tuple[int, ..
 
 
 def missing_now(
-    latest: Mapping[str, Observation], leads: Leads, subjects: Iterable[Subject], promises: Promises
+    latest: Mapping[str, Observation],
+    leads: Leads,
+    subjects: Iterable[Subject],
+    promises: Promises,
+    left: frozenset[str] = frozenset(),
 ) -> tuple[str, ...]:
-    """Pure: the nodes that do not answer, and the replicas that are not in sync where the system has such a set."""
+    """Pure: the nodes that do not answer, and the replicas that are not in sync where the system has such a set.
+
+    ``left``: nodes under a fault that is never healed, which nobody waits for.
+    """
     silent = {name for name, seen in latest.items() if not seen.alive}
     outside: set[str] = set()
     for subject in subjects if promises.rejoins_within_s else ():
         lead = leads.get(subject.name)
         outside |= set(subject.nodes) - set(lead.members if lead is not None else ())
-    return tuple(name for name in latest if name in silent | outside)
+    return tuple(name for name in latest if name in (silent | outside) - left)
 
 
 class Recovery:
@@ -81,6 +88,7 @@ class Recovery:
         events: where looks are written.
         say: gets a line for people.
         op_timeout_s: how long an operation may take.
+        left_in_force: the nodes under faults that are never healed.
     """
 
     def __init__(
@@ -92,6 +100,7 @@ class Recovery:
         events: EventLog,
         say: Callable[[str], None],
         op_timeout_s: float,
+        left_in_force: Callable[[], frozenset[str]] = frozenset,
     ) -> None:
         self._run = run
         self._nodes: dict[str, Node] = dict(cluster.nodes)
@@ -99,6 +108,7 @@ class Recovery:
         self._folder = folder
         self._events = events
         self._say = say
+        self._left = left_in_force
         self._quiet_s = max(QUIET_S, op_timeout_s)
         self._ended: set[str] = set()
         self._again: set[tuple[str, int]] = set()
@@ -116,7 +126,7 @@ class Recovery:
         """What is not back now, for a system that promises anything of it."""
         if not self._run.promises.recovers_within_s:
             return Absent()
-        nodes = missing_now(latest, leads, self._run.replicated, self._run.promises)
+        nodes = missing_now(latest, leads, self._run.replicated, self._run.promises, self._left())
         return Absent(
             keys=silent_keys(totals, self._healed_ns, self._quiet_s),
             nodes=tuple(sorted({*nodes, *self._ended})),
@@ -167,7 +177,8 @@ class Recovery:
                 text = f"ended by itself, and something else started it again as pid {again.pid}"
                 self._events.emit(Note(time_ns=now_ns(), name=NODE_RESTARTED, node=name, text=text))
                 self._say(f"warning  {name} {text}; see nodes/{name}/logs")
-        down = {name for name, state in seen.items() if not state.alive and state.successor is None} - self._ended
+        down = {name for name, state in seen.items() if not state.alive and state.successor is None}
+        down -= self._ended | self._left()
         for name in sorted(down - self._not_started() if down else down):
             self._ended.add(name)
             words = process_end.last_words(self._nodes[name])

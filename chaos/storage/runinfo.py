@@ -60,6 +60,8 @@ class Promises(msgspec.Struct, frozen=True, kw_only=True):
     ``early_s``: so much before its time a delayed message may be given to somebody (SEMANTICS 20).
     ``recovers_within_s``: so long after the last heal every node serves again and every queue takes sends again (17a);
     0 promises nothing. ``rejoins_within_s``: so long after it every replica is back in the SyncStateSet; 0 likewise.
+    ``serves_without_minority_s``: while a fault hits less than half of the replicas of a subject, and less than half
+    of the controllers, every key takes changes again so long after it began, and goes on to (17b); 0 promises nothing.
     ``fails_over_after_s``: when a leader of the replicas is away from everybody for so long, another has been made
     leader; 0: none ever is, or nothing is said of it (SEMANTICS 12).
     ``twice``: if given, a promise of ``duplicate`` covers only sends of these kinds.
@@ -79,6 +81,7 @@ class Promises(msgspec.Struct, frozen=True, kw_only=True):
     recovers_within_s: float = 0.0
     rejoins_within_s: float = 0.0
     fails_over_after_s: float = 0.0
+    serves_without_minority_s: float = 0.0
     twice: tuple[str, ...] = ()
     consistency_models: tuple[str, ...] | None = None
     not_taken: tuple[str, ...] = ()

@@ -18,6 +18,7 @@ from chaos import __version__
 from chaos.core.clock import NS_PER_S, boot_id
 from chaos.core.errors import HistoryError
 from chaos.core.events import CLOCK_SKEW, RUN_EVENTS, Claim, Event, EventLog, Evidence, Fault, Note, Observation, Phase
+from chaos.core.fault_nature import of_name
 from chaos.core.model import word_table
 from chaos.core.node_notes import OBSERVER_ENDED, Look, ended_note, look_note
 from chaos.core.verdict import Results
@@ -73,7 +74,6 @@ __all__ = [
 ONE_GROUP: Final = "brokers"
 CONTROLLERS: Final = "controller"
 """The subjects of a history that names none."""
-
 DROPPED: Final = ("3 of 40 probes across the cut arrived", "all probes across the cut dropped")
 STILL: Final = "all rules in place"
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -136,11 +136,11 @@ def _fault_events(fault: FaultLiteral) -> Iterator[Fault]:
         ("heal", fault.retry, None),
         ("healed", fault.retry, gone),
     )
+    identity = None if fault.heals else msgspec.structs.replace(of_name(fault.name), heals=False)
     for stage, at, evidence in stages:
         if at is not None:
-            yield Fault(
-                time_ns=ns_of(at), id=fault.id, name=fault.name, stage=stage, targets=fault.targets, evidence=evidence
-            )
+            base = Fault(time_ns=ns_of(at), id=fault.id, name=fault.name, stage=stage, evidence=evidence)
+            yield msgspec.structs.replace(base, targets=fault.targets, identity=identity)
 
 
 def _clock_notes(literal: HistoryLiteral) -> Iterator[Note]:
@@ -314,6 +314,7 @@ def run_info(
             recovers_within_s=run.recovers_within_s,
             rejoins_within_s=run.rejoins_within_s,
             fails_over_after_s=run.fails_over_after_s,
+            serves_without_minority_s=run.serves_without_minority_s,
         ),
         quiet=run.quiet,
         send_deadline_s=run.send_deadline_s,

@@ -81,7 +81,8 @@ class FaultLiteral(_Strict, frozen=True, kw_only=True):
     """One fault: times of its stages; a stage without a time did not happen.
 
     ``retry``: the heal before it is not proven, and a second one, at this time, is. ``lasted``: a last look just before
-    the heal saw the fault in force; false: there was no last look.
+    the heal saw the fault in force; false: there was no last look. ``heals``: false: it was left in force on purpose
+    until the final reads were over.
     """
 
     id: int = 1
@@ -96,6 +97,7 @@ class FaultLiteral(_Strict, frozen=True, kw_only=True):
     proven: bool = True
     lasted: bool = True
     mended: bool = True
+    heals: bool = True
     failed: dict[str, str] = {}
     """Of a heal that is not proven: node → ``ended``, ``silent``, or why the harness could not heal it."""
 
@@ -204,6 +206,7 @@ class RunLiteral(_Strict, frozen=True, kw_only=True):
     recovers_within_s: float = 0.0
     rejoins_within_s: float = 0.0
     fails_over_after_s: float = 0.0
+    serves_without_minority_s: float = 0.0
     quiet: tuple[tuple[float, float], ...] = ()
     send_deadline_s: float = 0.0
     planned_faults: int | None = None

@@ -280,6 +280,14 @@ STRONGEST_FIRST: Final = (
         where=RUNS,
     ),
     kind(
+        "stopped-by-minority",
+        ("key that a minority stopped", "keys that a minority stopped"),
+        "a queue or an object takes no changes because a minority of the nodes stays away",
+        "every queue and object goes on to take changes while a minority stays away",
+        rule="17b",
+        where=RUNS,
+    ),
+    kind(
         "no-progress",
         ("silence under a fault on controllers", "silences under faults on controllers"),
         "acknowledgements stopped where the fault must not touch them",

@@ -11,10 +11,10 @@ from chaos.core.clock import NS_PER_S
 from chaos.core.verdict import Failover
 from checkers.anomalies.findings import count_of
 from checkers.history.check_input import Context
+from checkers.history.taken_away import kinds_hit, takes_away
 from checkers.history.timeline import FaultSpan
 
 _LEADER: Final = "leader"
-_TARGETED: Final = ("replica", "controller")
 HEARD_NS: Final = 2 * NS_PER_S
 """So long after it was last heard a leader still counts as one."""
 
@@ -66,17 +66,10 @@ def missing_failover(context: Context) -> str | None:
 
 
 def _deposes(fault: FaultSpan, after_s: float, context: Context) -> bool:
-    run, what = context.run, fault.identity
-    if what.selector != _LEADER or not what.nature.silences:
+    if fault.identity.selector != _LEADER or not takes_away(fault, context):
         return False
-    kinds = {run.roles.get(role, "other") for role in what.roles}
-    if what.nature.hits == "links":
-        # Parted from the other replicas alone a leader stays known to the controllers.
-        everybody = {run.roles.get(node.role, "other") for node in run.nodes} & set(_TARGETED)
-        whole = not kinds or kinds >= everybody
-    else:
-        whole = not kinds or "replica" in kinds
-    return whole and fault.proven and _lasted_s(fault) >= after_s
+    kinds = kinds_hit(fault, context)
+    return (not kinds or "replica" in kinds) and fault.proven and _lasted_s(fault) >= after_s
 
 
 def _lasted_s(fault: FaultSpan) -> float:

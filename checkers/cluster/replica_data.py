@@ -20,6 +20,7 @@ from checkers.anomalies.catalogue import kinds_named
 from checkers.anomalies.findings import Finding, conclude_findings, count_of, examples, findings
 from checkers.history.check import Held
 from checkers.history.check_input import Context, QueueShard
+from checkers.history.last_answers import left_out
 
 _TWO: Final = 2
 _NOTHING: Final = "nothing"
@@ -107,7 +108,7 @@ class ReplicaDataCheck:
 
     def held(self, summary: None, anomalies: dict[str, Anomaly], context: Context) -> Held:  # noqa: ARG002
         """That the replicas are alike, or that they could not be compared."""
-        found = context.timeline.replica_data
+        found = _compared_data(context)
         compared = {one.node for peers in peers_of(found) for one in peers}
         if compared:
             return Held(then=f"{count_of(len(compared), 'replica')} hold the same data")
@@ -115,7 +116,7 @@ class ReplicaDataCheck:
 
     def conclude(self, summary: None, context: Context) -> CheckResult | None:  # noqa: ARG002 - the notes have it all
         """The row of the verdict table; none where no data was asked for nor promised."""
-        found, promised = context.timeline.replica_data, context.run.promises.replicas_read
+        found, promised = _compared_data(context), context.run.promises.replicas_read
         if not found:
             why = "no replica was asked for its data after the load"
             return CheckResult(name=self.name, valid=UNKNOWN, found=why, reason=why) if promised else None
@@ -128,10 +129,16 @@ class ReplicaDataCheck:
             self.name, findings(len(compared), replica_fork=fork), context, noun="replica", clean=clean
         )
         missing = [*_not_compared(found, compared), *_not_asked(found, context)]
-        row = msgspec.structs.replace(row, found="; ".join((row.found, *missing)))
+        row = msgspec.structs.replace(row, found="; ".join((row.found, *missing, *left_out(context))))
         if promised and missing and row.valid is True:
             return msgspec.structs.replace(row, valid=UNKNOWN, reason="; ".join(missing))
         return row
+
+
+def _compared_data(context: Context) -> tuple[ReplicaData, ...]:
+    """What replicas said, without those under a fault that was left in force."""
+    left = context.timeline.nodes_left()
+    return tuple(one for one in context.timeline.replica_data if one.node not in left)
 
 
 def _forks(peers: Peers) -> int:
@@ -165,5 +172,5 @@ def _not_compared(found: Sequence[ReplicaData], compared: set[str]) -> list[str]
 
 def _not_asked(found: Sequence[ReplicaData], context: Context) -> list[str]:
     asked = {one.node for one in found}
-    wanted = {node for subject in context.run.replicated for node in subject.nodes}
+    wanted = {node for subject in context.run.replicated for node in subject.nodes} - context.timeline.nodes_left()
     return [f"not compared: {node}, it was not asked" for node in sorted(wanted - asked)]

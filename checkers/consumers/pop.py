@@ -40,6 +40,7 @@ from checkers.history.check import OfEachKey
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.clock_skew import replicas_skew
 from checkers.history.columns import Ints, Mask
+from checkers.history.last_answers import is_spared
 from checkers.log.final_reads import drain_of
 
 NO_EMPTY: Final = "no pop came back empty after the last heal"
@@ -158,7 +159,11 @@ def _last_empty(shard: QueueShard, context: Context) -> int:
     log = shard.log
     healed_ns = context.timeline.last_heal_ns()
     ops = np.flatnonzero(
-        (log.f == F.POP) & (log.type == Type.OK) & (shard.operations["count"] == 0) & (log.invoke >= healed_ns)
+        (log.f == F.POP)
+        & (log.type == Type.OK)
+        & (shard.operations["count"] == 0)
+        & (log.invoke >= healed_ns)
+        & is_spared(log.node, context)
     )
     return int(ops[-1]) if len(ops) else NOBODY
 

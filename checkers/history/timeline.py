@@ -68,6 +68,11 @@ class FaultSpan(msgspec.Struct, frozen=True, kw_only=True):
             return NEVER_NS
         return self.healed_ns
 
+    def settled_ns(self) -> int:
+        """From when on it changes nothing any more: it was healed, or done if it is left in force; else NEVER_NS."""
+        last_ns = self.healed_ns if self.identity.heals else self.active_ns
+        return NEVER_NS if last_ns is None else last_ns
+
     def row(self) -> FaultResult:
         """Its row of the fault table, without what it stopped and what it cost."""
         return FaultResult(
@@ -119,13 +124,19 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return (at_ns - self.origin_ns) / NS_PER_S
 
     def last_heal_ns(self) -> int:
-        """When the last fault was undone: 0 without faults, NEVER_NS if one was not."""
-        times = [
-            NEVER_NS if fault.healed_ns is None else fault.healed_ns
-            for fault in self.faults
-            if fault.inject_ns is not None
-        ]
-        return max(times, default=0)
+        """When the last fault was undone: 0 without faults, NEVER_NS if one was not.
+
+        One that was left in force on purpose counts from when it was done: nobody waits for its end (SEMANTICS 17b).
+        """
+        return max((fault.settled_ns() for fault in self.faults if fault.inject_ns is not None), default=0)
+
+    def left_in_force(self) -> list[FaultSpan]:
+        """The faults that began and were left in force on purpose, in order of time."""
+        return [fault for fault in self.injected() if not fault.identity.heals]
+
+    def nodes_left(self) -> frozenset[str]:
+        """The nodes under them."""
+        return frozenset(name for fault in self.left_in_force() for name in fault.targets)
 
     def edges_ns(self) -> list[int]:
         """When faults began and when they were healed."""

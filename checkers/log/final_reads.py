@@ -43,8 +43,12 @@ class Drained(msgspec.Struct, frozen=True):
         return not self.reason
 
 
-def unstable(timeline: Timeline, at_ns: int, subject: Subject | None) -> str:
-    """What of a subject was not stable in the 5 s before an instant; empty if all was, or if nobody leads."""
+def unstable(timeline: Timeline, at_ns: int, subject: Subject | None, readers: frozenset[str]) -> str:
+    """What of a subject was not stable in the 5 s before an instant; empty if all was, or if nobody leads.
+
+    A node under a fault that was left in force may go on to say that it leads: nobody told it otherwise. It does not
+    count where one other node says so, and ``readers``, who answered the final reads, are that node alone.
+    """
     if subject is None:
         return ""
     since_ns = at_ns - STABLE_NS
@@ -63,6 +67,9 @@ def unstable(timeline: Timeline, at_ns: int, subject: Subject | None) -> str:
                 leaders.add(node)
     if not leaders:
         return f"nobody was observed to lead {subject.name} in the 5 s before the first pass"
+    spared = leaders - timeline.nodes_left()
+    if len(spared) == 1 and readers == spared:
+        return ""
     if len(leaders) > 1:
         return f"{listed_all(sorted(leaders))} said to lead {subject.name} in the 5 s before the first pass"
     return ""
@@ -73,7 +80,7 @@ def _passes(log: Log) -> Ints:
     return ops[np.argsort(log.of("complete_ns", ops), kind="stable")]
 
 
-def _before_the_passes(log: Log, context: Context, key: int, first: int) -> str:
+def _before_the_passes(log: Log, context: Context, key: int, first: int, readers: frozenset[str]) -> str:
     """What spoils a pair of passes whose first is ``first``: faults, open operations, an unstable cluster."""
     timeline, began_ns = context.timeline, int(log.invoke[first])
     healed_ns = timeline.last_heal_ns()
@@ -96,7 +103,7 @@ def _before_the_passes(log: Log, context: Context, key: int, first: int) -> str:
     skew = replicas_skew(context)
     if not log.operations.none_above("argument", delayed, began_ns - skew.late_ns):
         return f"the first pass began before the time of a delayed message by the brokers' clocks, which {skew}"
-    return unstable(timeline, began_ns, context.run.subject_of(key))
+    return unstable(timeline, began_ns, context.run.subject_of(key), readers)
 
 
 def _judged(log: Log, context: Context, key: int) -> Drained:
@@ -123,7 +130,8 @@ def _why_not(log: Log, context: Context, key: int, passes: Ints, last: int) -> s
     waited = _waited_in_vain(log, context, key, passes, last) if late else ""
     if waited:
         return f"{late}, and {waited}"
-    return _before_the_passes(log, context, key, first)
+    readers = frozenset(node_name(context, int(log.node[op])) for op in between)
+    return _before_the_passes(log, context, key, first, readers)
 
 
 def _not_there_yet(log: Log, last: int) -> str:
@@ -152,7 +160,8 @@ def _waited_in_vain(log: Log, context: Context, key: int, passes: Ints, last: in
     reader, since_ns = node_name(context, int(log.node[last])), int(log.invoke[equal])
     subject = context.subject_of(key)
     reigns = context.timeline.reigns_over(subject)
-    if any(reign.node != reader and reign.last_ns >= since_ns for reign in reigns):
+    left = context.timeline.nodes_left()
+    if any(reign.node != reader and reign.node not in left and reign.last_ns >= since_ns for reign in reigns):
         return f"another node said to lead {subject} during the passes"
     newest = max((reign.epoch for reign in reigns), default=None)
     if newest is None or context.timeline.epoch_of(reader, int(log.complete[last]), subject) != newest:

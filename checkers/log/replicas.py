@@ -38,6 +38,7 @@ from checkers.anomalies.findings import (
 from checkers.history.check import Held, OfEachKey
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, Mask
+from checkers.history.last_answers import left_out
 from checkers.log.final_reads import drain_of
 
 UNCOVERED: Final = -3
@@ -87,8 +88,8 @@ class Copies(NamedTuple):
 
 
 def _replicas(context: Context, key: int) -> list[int]:
-    """The places of the nodes that keep a queue."""
-    own = context.run.replicas_of(key)
+    """The places of the nodes that keep a queue, without those under a fault that was left in force."""
+    own = set(context.run.replicas_of(key)) - context.timeline.nodes_left()
     return [i for i, node in enumerate(context.run.nodes) if node.name in own]
 
 
@@ -325,7 +326,7 @@ class ReplicasKernel(OfEachKey):
         )
         lag = [f"{node} ends {count_of(number, 'record')} earlier" for node, number in summary.short.items()]
         missing = not_looked_at(summary)
-        row = msgspec.structs.replace(row, found="; ".join((row.found, *lag, *missing)))
+        row = msgspec.structs.replace(row, found="; ".join((row.found, *lag, *missing, *left_out(context))))
         if promised and missing and row.valid is True:
             return msgspec.structs.replace(row, valid=UNKNOWN, reason="; ".join(missing))
         return row

@@ -22,6 +22,7 @@ from checkers.anomalies.findings import combine_anomalies, count_of, numbers
 from checkers.history.check import Held, OfEachKey
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints
+from checkers.history.last_answers import last_from_ns
 from checkers.history.rows import Columns
 from checkers.history.words import words_of
 from checkers.objects import minimise, registry
@@ -136,7 +137,7 @@ class ObjectCheck(OfEachKey):
         ops = shard.ops
         told = np.equal(ops.type, Type.OK) & ~np.isin(ops.f, words_of(context.run).changes)
         told &= shard.operations["answer"] != UNTOLD
-        return bool((told & (ops.invoke >= context.timeline.last_heal_ns())).any())
+        return bool((told & (ops.invoke >= last_from_ns(shard, context))).any())
 
     def merge(self, left: ObjectAnswers, right: ObjectAnswers) -> ObjectAnswers:
         """Add the answers for other keys."""

@@ -33,6 +33,7 @@ from checkers.anomalies.findings import (
 from checkers.history.check import Held, OfEachKey
 from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints
+from checkers.history.last_answers import is_spared
 
 NO_EMPTY: Final = "nobody found it empty after the last heal"
 STILL_OUT: Final = "a message could still come back when it was last found empty"
@@ -57,7 +58,7 @@ class _Queue:
         self.acked = np.flatnonzero(enqueues & (ops.type == Type.OK))
         self.refused = np.flatnonzero(enqueues & np.isin(ops.type, (Type.FAIL, Type.NOT_SENT)))
         self.given = np.flatnonzero((ops.f == F.DEQUEUE) & (answer == TOLD))
-        healed = ops.invoke >= context.timeline.last_heal_ns()
+        healed = (ops.invoke >= context.timeline.last_heal_ns()) & is_spared(ops.node, context)
         empty = np.flatnonzero((ops.f == F.DEQUEUE) & (ops.type == Type.OK) & (answer == ABSENT) & healed)
         self.last = int(empty[-1]) if len(empty) else -1
         self.last_ns = int(ops.invoke[self.last]) if len(empty) else -1

@@ -57,10 +57,13 @@ def deadline_ns(context: Context, within_ns: int) -> int:
 
     It counts from each fault's heal, and as long again as the fault lasted, two minutes at most: so long may a
     connection wait before it tries again, and so much has a node to catch up with. The heal is over when it was seen
-    to be; where it was never seen, because a node did not come back, it counts from its beginning.
+    to be; where it was never seen, because a node did not come back, it counts from its beginning. A fault that was
+    left in force on purpose has none.
     """
     ends = []
     for fault in context.timeline.injected():
+        if not fault.identity.heals:
+            continue
         heal_ns = NEVER_NS if fault.heal_ns is None else fault.heal_ns
         over_ns = fault.healed_ns if fault.healed and fault.healed_ns is not None else heal_ns
         ends.append(over_ns + min(heal_ns - (fault.inject_ns or 0), GRACE_MAX_NS))
@@ -68,10 +71,13 @@ def deadline_ns(context: Context, within_ns: int) -> int:
 
 
 def missing_nodes(context: Context) -> tuple[Missing, ...]:
-    """The nodes that did not come back, in the order of ``run.json``, each with the strongest that is known of it."""
+    """The nodes that did not come back, in the order of ``run.json``, each with the strongest that is known of it.
+
+    Under a fault that was left in force only processes that ended are told: the rest is no promise then.
+    """
     healed_ns = context.timeline.last_heal_ns() or context.timeline.origin_ns
     out: dict[str, Missing] = {one.node: one for one in _ended(context)}
-    if healed_ns != NEVER_NS:
+    if healed_ns != NEVER_NS and not context.timeline.left_in_force():
         for found in (_silent(context, healed_ns), _outside(context, healed_ns)):
             for one in found:
                 out.setdefault(one.node, one)

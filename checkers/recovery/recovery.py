@@ -1,7 +1,8 @@
 """After the last heal everything comes back (SEMANTICS 17a): every node, and the service of every queue.
 
 A node that ended by itself, answers nothing, or is in no SyncStateSet once the promised time is over is
-``did-not-come-back``; a queue without an acknowledgement for longer is ``no-recovery``. What is late is claimed only
+``did-not-come-back``; a queue without an acknowledgement for longer is ``no-recovery``. Under a fault that is never
+healed ``checkers.recovery.left_in_force`` judges the queues. What is late is claimed only
 where the harness has done its part: every fault is healed, every link passes, nodes had their share of the CPUs, and
 the load left in time. Where that is in doubt the row is unknown. A node that ended by itself is claimed whatever the
 machine was doing, unless it lacked memory or files. A run that was interrupted or killed is not judged.
@@ -30,6 +31,8 @@ from checkers.history.leadership import Reign
 from checkers.history.timeline import FaultSpan
 from checkers.history.words import words_of
 from checkers.log.replicas import copies_alike
+from checkers.recovery import left_in_force
+from checkers.recovery.left_in_force import LeftSummary
 from checkers.recovery.missing_nodes import Missing, deadline_ns, healed_words, is_explained, missing_nodes
 from checkers.recovery.service import Sent, silences
 
@@ -69,7 +72,8 @@ class RecoverySummary(msgspec.Struct, frozen=True, kw_only=True):
     many of them had no acknowledgement; ``changes``: how many were due. ``load`` and ``late``: operations, and those
     that started over 250 ms late or never. ``slowest_ns``: the longest time from the heal to a queue's next
     acknowledgement. ``later``: the longest silence that began after that acknowledgement: ns, its beginning, minus the
-    key. ``alike``: replica → whether its own copies are all that the final reads show.
+    key. ``alike``: replica → whether its own copies are all that the final reads show. ``left``: under a fault that is
+    never healed nothing else is given.
     """
 
     silent: dict[int, Silence] = {}
@@ -81,6 +85,7 @@ class RecoverySummary(msgspec.Struct, frozen=True, kw_only=True):
     slowest_ns: int = 0
     later: tuple[int, int, int] = (0, 0, 0)
     alike: dict[str, bool] = {}
+    left: LeftSummary = LeftSummary()
 
 
 class _Since(NamedTuple):
@@ -155,17 +160,19 @@ class RecoveryKernel(OfEachKey):
     """Nodes and queues after the last heal."""
 
     name = "recovery"
-    help = "after the last heal every node and every queue serves again within the system's time"
-    anomalies = kinds_named("did-not-come-back", "no-recovery")
+    help = "after the last heal, or though a minority stays away, all serves again within the system's time"
+    anomalies = kinds_named("did-not-come-back", "no-recovery", left_in_force.NAME)
 
     def applies(self, context: Context) -> str | None:
-        """Where the system promises it, in a run that went to its end."""
-        if not context.run.promises.recovers_within_s:
+        """Where the system promises it or a fault is never healed, in a run that went to its end."""
+        if not context.run.promises.recovers_within_s and not context.timeline.left_in_force():
             return "the system does not promise to recover within a time"
         return "the run did not go to its end" if context.run.interrupted or not context.whole else None
 
     def examine(self, shard: QueueShard, context: Context) -> RecoverySummary:
         """Look at one queue."""
+        if context.timeline.left_in_force():
+            return RecoverySummary(left=left_in_force.examine(shard, context))
         if not context.run.promises.recovers_within_s or _healed_ns(context) == NEVER_NS:
             return RecoverySummary()
         since = _since(shard, context)
@@ -222,6 +229,7 @@ class RecoveryKernel(OfEachKey):
                 node: left.alike.get(node, True) and right.alike.get(node, True)
                 for node in sorted({*left.alike, *right.alike})
             },
+            left=left_in_force.merge(left.left, right.left),
         )
 
     def conclude(self, summary: RecoverySummary | None, context: Context) -> CheckResult:
@@ -230,6 +238,9 @@ class RecoveryKernel(OfEachKey):
         summary = summary if summary is not None else RecoverySummary()
         missing = missing_nodes(context)
         ended = tuple(one for one in missing if one.how == ENDED and not one.excuse)
+        if context.timeline.left_in_force():
+            told = [one.example for one in ended]
+            return left_in_force.conclude(self.name, summary.left, context, told, STARVED_SHARE)
         found = {
             "did-not-come-back": [_example(one, summary) for one in missing],
             "no-recovery": [] if any(one.how == ENDED for one in missing) else list(_unrecovered(summary, context)),

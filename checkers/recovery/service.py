@@ -269,7 +269,11 @@ def steady(summary: ServiceSummary | None, context: Context) -> dict[int, Steady
     last = int(np.flatnonzero(summary.due)[-1])
     out = {}
     for fault in faults:
-        if fault.heal_ns is None or any(_in_force(other, fault.heal_ns) for other in faults if other is not fault):
+        if (
+            fault.heal_ns is None
+            or not fault.identity.heals
+            or any(_in_force(other, fault.heal_ns) for other in faults if other is not fault)
+        ):
             continue
         following = [one.inject_ns for one in faults if one.inject_ns is not None and one.inject_ns >= fault.heal_ns]
         begin = (fault.heal_ns - origin_ns) // step_ns

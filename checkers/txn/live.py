@@ -14,6 +14,7 @@ from checkers.anomalies.catalogue import kinds_named
 from checkers.anomalies.findings import combine_anomalies, count_of, describe_operation, numbers
 from checkers.history.check import Held, OfEachKey
 from checkers.history.check_input import Context, QueueShard
+from checkers.history.last_answers import last_from_ns
 from checkers.history.words import words_of
 from checkers.txn.examples import Examples
 from checkers.txn.judge import Judgement, Options, judge
@@ -179,5 +180,5 @@ def _acked(shard: QueueShard) -> int:
 def is_read_at_last(shard: QueueShard, context: Context) -> bool:
     """Whether somebody was told what a key holds after the last heal."""
     ops = shard.ops
-    late = np.flatnonzero(np.equal(ops.type, Type.OK) & (ops.invoke >= context.timeline.last_heal_ns()))
+    late = np.flatnonzero(np.equal(ops.type, Type.OK) & (ops.invoke >= last_from_ns(shard, context)))
     return any(length != UNTOLD for one in shard.operations["length"][late] for length in one)

@@ -108,7 +108,8 @@ class Fault(ABC):
     does aimed at all nodes of the first role of this kind at once; ``in_all``: it is part of ``all``; ``survived``: the
     selectors by which every sound system keeps its promises, None for all of them; ``kills_clients``: clients lose what
     they keep in mind; ``arming``: what must be on a host before its node starts; ``least_s``: how long a row lasts at
-    least where its length is drawn; ``container``: the same, done to the whole container of a node.
+    least where its length is drawn; ``ends_itself``: its targets are back before it is healed; ``container``: the same,
+    done to the whole container of a node.
     """
 
     name: ClassVar[str]
@@ -130,6 +131,7 @@ class Fault(ABC):
     kills_clients: ClassVar[bool] = False
     arming: ClassVar[Arming | None] = None
     least_s: ClassVar[float] = 0.0
+    ends_itself: ClassVar[bool] = False
     container: ClassVar["type[Fault] | None"] = None
 
     def __init__(self, scene: Scene) -> None:

@@ -25,7 +25,8 @@ A value is a number or a word. Where a parameter takes several words, `+` joins 
 
 `leader-` hits the leader of a subject: of a replica group, of a partition, of the controllers. Without a suffix each
 fault draws one replica group or partition; `@SUBJECT[+SUBJECT]` names some, `@controller` the controllers, `@all` all
-replica groups or partitions at once.
+replica groups or partitions at once. `follower-` hits a node of the subject that does not lead it, drawn among them; it
+takes the same suffixes, and is in no mix that does not name it.
 """
 
 

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from cluster.leaders import Leads
-from nemesis.plan.plan import Row, count_bounds
-from nemesis.targets.selectors import Selector
+from nemesis.plan.count_bounds import count_bounds
+from nemesis.plan.plan import Row
+from nemesis.targets.selectors import LED, Selector
+from nemesis.targets.target_suffix import nodes_of
 from nemesis.targets.targets import Targets
 from nemesis.targets.topology import CONTROLLER, REPLICA, Topology
 
@@ -17,6 +19,7 @@ _ORDERED: Final = (Selector.RING, Selector.BRIDGE)
 """Selectors that take all nodes and mean their order."""
 
 _LEADS: Final = {REPLICA: "leader", CONTROLLER: "active controller"}
+_FOLLOWER: Final = "follower"
 
 
 NOBODY: Final[frozenset[str]] = frozenset()
@@ -29,9 +32,9 @@ def choose(row: Row, topology: Topology, leads: Leads, busy: frozenset[str] = NO
     that it may take: whoever is to be left is left by all faults together (SEMANTICS 21).
     """
     busy = busy if row.how.takes_nodes() else NOBODY
-    if row.nodes or row.follows or row.selector is Selector.LEADER:
+    if row.nodes or row.follows or row.selector in LED:
         # Whom the row before it hit is in ``nodes`` once that is known.
-        named = row.nodes or (None if row.follows else _leaders(row, topology, leads))
+        named = row.nodes or (None if row.follows else _by_lead(row, topology, leads, busy))
         if named is None or (busy and not all(_room(row, role, topology, busy, named) for role in row.roles)):
             return None
         return targets_at(row, topology, named)
@@ -77,23 +80,35 @@ def targets_at(row: Row, topology: Topology, names: tuple[str, ...]) -> Targets:
     )
 
 
-def _leaders(row: Row, topology: Topology, leads: Leads) -> tuple[str, ...] | None:
-    """The leaders of the row's subjects, as far as they are known; None until one of each role is."""
+def _by_lead(row: Row, topology: Topology, leads: Leads, busy: frozenset[str]) -> tuple[str, ...] | None:
+    """The leaders of the row's subjects, or a follower of each, as far as known; None until one of each role is."""
     on_links = row.how.on_links()
     roles = row.roles[:1] if on_links else row.roles
     subjects = row.subjects or tuple(name for role in roles for name in topology.led_by(role)[:1])
-    known = (leads[name].leader for name in subjects if name in leads)
-    leaders = dict.fromkeys(name for name in known if name is not None)
+    known = {name: leads[name].leader for name in subjects if name in leads}
+    led = {name: leader for name, leader in known.items() if leader is not None}
+    if row.selector is Selector.FOLLOWER:
+        found = [_follower(row, name, leader, topology, busy) for name, leader in led.items()]
+    else:
+        found = list(led.values())
+    targets = dict.fromkeys(name for name in found if name is not None)
     wanted = roles if not row.subjects or not on_links else ()
-    if not leaders or any(set(leaders).isdisjoint(topology.nodes[role]) for role in wanted):
+    if not targets or any(set(targets).isdisjoint(topology.nodes[role]) for role in wanted):
         return None
     everybody = {name for role in row.roles for name in topology.nodes[role]}
-    return tuple(leaders) if set(leaders) <= everybody else None
+    return tuple(targets) if set(targets) <= everybody else None
+
+
+def _follower(row: Row, subject: str, leader: str, topology: Topology, busy: frozenset[str]) -> str | None:
+    """The node of a subject with the smallest draw that does not lead it and is free; None if there is none."""
+    others = [name for name in nodes_of(subject, row.roles, topology) if name != leader and name not in busy]
+    return min(others, key=lambda name: (row.draw.get(name, 0.0), name), default=None)
 
 
 def _leader_word(row: Row, topology: Topology, role: str, names: Sequence[str]) -> str:
-    """``leader``; ``leader of group-2`` where nodes of the role lead several subjects."""
-    word, led = _LEADS[topology.kinds[role]], topology.led_by(role)
+    """``leader`` or ``follower``; ``leader of group-2`` where nodes of the role lead several subjects."""
+    word = _LEADS[topology.kinds[role]] if row.selector is Selector.LEADER else _FOLLOWER
+    led = topology.led_by(role)
     own = [name for name in row.subjects if name in led]
     if len(led) <= 1 or not own:
         return word
@@ -112,7 +127,7 @@ def _taken(row: Row, key: str, pool: tuple[str, ...], bounds: tuple[int, int]) -
 
 
 def _describe(row: Row, topology: Topology, names: tuple[str, ...], participants: tuple[str, ...]) -> str:
-    leads = row.selector is Selector.LEADER and not row.nodes
+    leads = row.selector in LED and not row.nodes
     if not row.how.takes_nodes():
         others = [name for name in participants if name not in names]
         said = row.how.describe(row.selector, names, others, row.read_params())

@@ -88,7 +88,7 @@ def _every(topology: Topology, missing: Mapping[str, str], wanted: Callable[[Ent
     roles = topology.targeted_roles()
     single = [(role,) for role in roles]
     for entry in catalog().values():
-        if entry.fault is None or entry.fault in missing or entry.selector is Selector.FIXED or not wanted(entry):
+        if entry.fault is None or entry.fault in missing or entry.selector in NAMED_ALONE or not wanted(entry):
             continue
         together = [()] if entry.how.on_links() and len(roles) > 1 else []
         for named in (*single, *together):
@@ -99,6 +99,9 @@ def _choice(entry: Entry, roles: tuple[str, ...]) -> Choice:
     params = tuple(plain(entry.how.Params()).items())
     return Choice(f"{entry.name}@{'+'.join(roles)}" if roles else entry.name, entry, roles, params=params)
 
+
+NAMED_ALONE: Final = (Selector.FIXED, Selector.FOLLOWER)
+"""Selectors that come where somebody names them, and in no mix of everything."""
 
 LOOK_AHEAD: Final = 12
 """So many names further on another is looked for where a slot has no room for the next one."""

@@ -17,7 +17,7 @@ from chaos.core.errors import UsageError
 from nemesis.faults import params
 from nemesis.faults.fault import Fault
 from nemesis.faults.registry import broken_faults, fault_named, faults
-from nemesis.targets.selectors import WHOM, Selector
+from nemesis.targets.selectors import LED, WHOM, Selector
 from nemesis.targets.target_suffix import read_suffix
 from nemesis.targets.topology import Topology
 
@@ -109,7 +109,7 @@ def parse(text: str, topology: Topology) -> Choice:
         lame = next((f"; {fault}: {why}" for fault, why in broken_faults().items() if name.endswith(f"-{fault}")), "")
         meant = lame or _guess(name, [*catalog(), *MANY])
         raise UsageError(f"--nemesis {text}: no nemesis {name!r}{meant}; see chaos list nemeses")
-    whom = read_suffix(text, suffix, topology, leads=entry.selector is Selector.LEADER)
+    whom = read_suffix(text, suffix, topology, leads=entry.selector in LED)
     if (suffix is not None or given) and entry.fault is None:
         left_out = f"@{suffix}" if suffix is not None else f":{given}"
         raise UsageError(f"--nemesis {text}: {name} hits nobody, leave {left_out} out")

@@ -21,23 +21,22 @@ from nemesis.faults import params as fault_params
 from nemesis.faults.fault import Fault
 from nemesis.faults.registry import fault_named
 from nemesis.occasions.occasion import occasion_of
+from nemesis.plan.count_bounds import count_bounds
 from nemesis.plan.mix import NOTHING, Mix, deposing_choices, named_slots, parse_mix, rounds_of, together_choices
 from nemesis.plan.mix_times import Rhythm, Slot, even_slots, mixed_slots, restart_after
 from nemesis.plan.nemesis_names import Choice
 from nemesis.plan.swarm import swarm_of
-from nemesis.targets.selectors import Selector
-from nemesis.targets.target_suffix import Whom, led_subjects, of_replicas, roles_of
+from nemesis.targets.selectors import LED, Selector
+from nemesis.targets.target_suffix import Whom, led_subjects, nodes_of, of_replicas, roles_of
 from nemesis.targets.topology import REPLICA, Placed, Topology
 
 _ROUNDING_S: Final = 1e-9
 _DIGITS: Final = 9
 NOBODY_LEADS: Final = "nobody leads there; name other nodes"
 NO_LEADERS: Final = "the system has no leaders; name other nodes, as in random-kill"
+MORE_THAN_ONE: Final = 2
 FOLLOW_UP: Final = "restart"
 """The fault by which mixes follow one that hit the leader."""
-
-_LEAST: Final = {Selector.RING: 4, Selector.BRIDGE: 3}
-"""Of how many nodes a ring has somebody to cut off, and a bridge two sides."""
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,10 +46,11 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     the heal. ``draw`` holds the row's random numbers in [0, 1): one per node (the nodes with the smallest are
     taken first) and one per count, under ``#role`` for faults of nodes and ``#`` for faults of links. ``nodes``: whom
     it hits whatever was drawn or leads: those that ``--fault-nodes`` named, or that were hit in a run that is repeated.
-    ``subjects``: those whose leaders it hits; empty: the first that each role leads.
+    ``subjects``: those whose leaders or followers it hits; empty: the first that each role leads.
     ``follows``: it hits whom the row of that number hit; 0: none. ``quiet_s``: for so long before it the load is quiet.
     ``when``: the occasion that it waits for from ``at_s`` on, for ``within_s`` at most; empty: none.
-    ``fault``: the kind, by name. ``params``: its parameters. ``colour``: how reports draw it.
+    ``fault``: the kind, by name. ``params``: its parameters. ``colour``: how reports draw it. ``heals``: false if it
+    stays in force behind the row's end, until the final reads are over.
     """
 
     row: int
@@ -69,6 +69,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     quiet_s: float = 0.0
     when: str = ""
     within_s: float = 0.0
+    heals: bool = True
 
     @property
     def end_s(self) -> float:
@@ -84,7 +85,12 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     def identity(self) -> Identity:
         """What the history says of it."""
         return Identity(
-            kind=self.fault, selector=self.selector, roles=self.roles, params=self.params, nature=self.how.nature()
+            kind=self.fault,
+            selector=self.selector,
+            roles=self.roles,
+            params=self.params,
+            nature=self.how.nature(),
+            heals=self.heals,
         )
 
     def read_params(self) -> Any:
@@ -94,30 +100,6 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
             UsageError: one is unknown or out of its bounds.
         """
         return fault_params.read(self.how.Params, self.params)
-
-
-def count_bounds(selector: Selector, fault: type[Fault], nodes: int, *, replicas: bool) -> tuple[int, int]:
-    """The least and the greatest number of nodes that a fault may take of ``nodes`` (SEMANTICS 21).
-
-    Kill and suspend leave one replica unless named ``all-``; a partition leaves somebody on the other
-    side. The greatest is 0 if the fault cannot be done to so few nodes; of ``fixed-`` it is how many may be named.
-    """
-    if selector in _LEAST:
-        return (nodes, nodes) if nodes >= _LEAST[selector] else (0, 0)
-    sizes = {
-        Selector.MINOR: ((nodes - 1) // 2,) * 2,
-        Selector.MAJOR: (nodes // 2 + 1,) * 2,
-        Selector.RANDOM: (1, nodes),
-        Selector.ALL: (nodes, nodes),
-        Selector.LEADER: (1, 1),
-        Selector.FIXED: (1, nodes),
-    }
-    least, greatest = sizes[selector]
-    spared = 0
-    if selector is not Selector.ALL and (fault.cuts or (replicas and not fault.on_links())):
-        spared = 1
-    limit = max(0, nodes - spared) if nodes > 1 or not fault.on_links() else 0
-    return min(least, limit), min(greatest, limit)
 
 
 def _pools(
@@ -329,8 +311,8 @@ def row_of(
 
 
 def _led(choice: Choice, roles: tuple[str, ...], topology: Topology, seed: int, row: int) -> tuple[str, ...]:
-    """The subjects whose leaders a row hits; of a fault of links the first role's, because it has one centre."""
-    if choice.entry.selector is not Selector.LEADER:
+    """The subjects whose leaders or followers a row hits; of a fault of links the first role's: it has one centre."""
+    if choice.entry.selector not in LED:
         return ()
     among = roles[:1] if choice.entry.how.on_links() else roles
     return led_subjects(Whom(subjects=choice.subjects), among, topology, seed, row)
@@ -376,8 +358,10 @@ def obstacle_of(choice: Choice, topology: Topology, fixed: Sequence[str] = ()) -
     roles, pools = _pools(choice, topology, fixed)
     if not roles:
         return f"the system has no replicas; name a role as in {choice.text}@ROLE"
-    if selector is Selector.LEADER and not _led(choice, roles, topology, 0, 0):
+    if selector in LED and not _led(choice, roles, topology, 0, 0):
         return NOBODY_LEADS if topology.subjects else NO_LEADERS
+    if selector is Selector.FOLLOWER and (alone := _without_follower(choice, roles, topology)):
+        return f"{alone} has one node and no follower; start more nodes or choose another nemesis"
     for key, names in pools.items():
         replicas = key != "#" and topology.kinds[key[1:]] == REPLICA
         most = count_bounds(selector, fault, len(names), replicas=replicas)[1]
@@ -388,6 +372,14 @@ def obstacle_of(choice: Choice, topology: Topology, fixed: Sequence[str] = ()) -
             whom = f"{len(names)} node(s) of {join_names(roles)}"
             return f"cannot be done to {whom}; start more nodes or choose another nemesis"
     return None
+
+
+def _without_follower(choice: Choice, roles: tuple[str, ...], topology: Topology) -> str:
+    """A subject that a row may mean and that has one node; empty if there is none."""
+    among = roles[:1] if choice.entry.how.on_links() else roles
+    drawn = [name for role in among for name in topology.led_by(role)]
+    named = led_subjects(Whom(subjects=choice.subjects), (), topology, 0, 0) if choice.subjects else drawn
+    return next((name for name in named if len(nodes_of(name, roles, topology)) < MORE_THAN_ONE), "")
 
 
 def _draw(selector: Selector, pools: dict[str, tuple[str, ...]], seed: int, row: int) -> dict[str, float]:

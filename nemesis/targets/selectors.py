@@ -12,6 +12,7 @@ class Selector(StrEnum):
     RANDOM = "random"  # 1..n
     ALL = "all"
     LEADER = "leader"  # as last observed
+    FOLLOWER = "follower"  # one that does not lead, as last observed
     FIXED = "fixed"  # those that --fault-nodes names
     RING = "majorities-ring"  # all, each with its neighbours in a drawn ring
     BRIDGE = "bridge"  # all, in two halves of a drawn order with one between them
@@ -23,11 +24,14 @@ WHOM: Final = {
     Selector.RANDOM: "a random number of random nodes",
     Selector.ALL: "all nodes",
     Selector.LEADER: "the leader of a subject (drawn; or @controller, @SUBJECT, @all)",
+    Selector.FOLLOWER: "a node of a subject that does not lead it (drawn; or @controller, @SUBJECT, @all)",
     Selector.FIXED: "the nodes that --fault-nodes names",
 }
 """The selectors that go with any fault, in words."""
 
 ANYBODY: Final = tuple(WHOM)
 EXCEPT_ALL: Final = tuple(selector for selector in WHOM if selector is not Selector.ALL)
-EXACT: Final = (Selector.LEADER, Selector.FIXED)
+LED: Final = (Selector.LEADER, Selector.FOLLOWER)
+"""Selectors that ask who leads a subject."""
+EXACT: Final = (*LED, Selector.FIXED)
 """Selectors that take certain nodes; of a random group a one-way cut has its other way from the other side."""

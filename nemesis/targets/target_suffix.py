@@ -84,6 +84,13 @@ def roles_of(subjects: Sequence[str], topology: Topology) -> tuple[str, ...]:
     return tuple(dict.fromkeys(role for name in named for role in topology.leading_roles(name)))
 
 
+def nodes_of(subject: str, roles: Sequence[str], topology: Topology) -> tuple[str, ...]:
+    """The nodes of these roles that may lead a subject."""
+    own = topology.subjects[subject].nodes if subject in topology.subjects else ()
+    leading = [role for role in topology.leading_roles(subject) if role in roles]
+    return tuple(name for role in leading for name in topology.nodes[role] if not own or name in own)
+
+
 def of_replicas(subjects: Sequence[str], topology: Topology) -> bool:
     """Whether subjects whose leaders are hit keep keys; also if none is named, since a role's are meant then."""
     kinds = {topology.subjects[name].kind for name in subjects if name in topology.subjects}

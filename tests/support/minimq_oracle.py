@@ -8,6 +8,8 @@ from itertools import pairwise
 
 DEADLINE_MS = 3000
 RECOVERS_MS = 4000
+STOPPED_MS = 12_000
+"""Longer than any fault of runs without a bug: who is stopped for so long waits for a heal."""
 REPLICAS = 3
 SLACK_MS = 2
 """Two moments that are no further apart have no order: the simulation's clock is coarse."""
@@ -63,6 +65,7 @@ def anomalies(told, *, min_in_sync=2, rto_budget_ms=None):
         "lost-commit": _lost_commit(told),
         "no-recovery": _no_recovery(told),
         "did-not-come-back": told.in_sync is not None and len(told.in_sync) < REPLICAS,
+        "stopped-by-minority": _longest_outage(told) > STOPPED_MS,
         "rto-budget": rto_budget_ms is not None and _longest_outage(told) > rto_budget_ms,
     }
     return {name for name, holds in found.items() if holds}

@@ -144,7 +144,7 @@ def _nemesis(ctx: click.Context, text: str, before: str, *, several: bool) -> It
     name, given, suffix = parts(text)
     entry = catalog().get(name)
     if suffix is not None:
-        leads = entry is not None and entry.selector is not None and entry.selector.value == "leader"
+        leads = entry is not None and entry.selector is not None and entry.selector.value in ("leader", "follower")
         return _suffixes(_topology(ctx), suffix, before + text.partition("@")[0] + "@", leads=leads)
     if ":" in text:
         return _parameters(entry, given, before + name + ":")

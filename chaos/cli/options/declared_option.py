@@ -60,6 +60,7 @@ DECIDES_PLAN: Final = (
     "fault_duration_s",
     "fault_when",
     "fault_within_s",
+    "never_heal",
     "rhythm",
 )
 """The fields that a plan has decided: who repeats it cannot ask for others."""

@@ -205,6 +205,12 @@ _FAULTS: Final = (
     option(FAULTS, "fault_within_s", "With --fault-when: wait so long at most, else skip it; by default the interval."),
     option(
         FAULTS,
+        "never_heal",
+        "Leave the run's one fault in force until the final reads are over: the rest must serve without its nodes.",
+        is_flag=True,
+    ),
+    option(
+        FAULTS,
         "fault_nodes",
         "Hit these nodes with a fixed- nemesis, e.g. b1,b2.",
         "-n",

@@ -22,6 +22,7 @@ def weakest_promises(all_of: Iterable[Promises]) -> Promises:
             recovers_within_s=_longest(first.recovers_within_s, other.recovers_within_s),
             rejoins_within_s=_longest(first.rejoins_within_s, other.rejoins_within_s),
             fails_over_after_s=_longest(first.fails_over_after_s, other.fails_over_after_s),
+            serves_without_minority_s=_longest(first.serves_without_minority_s, other.serves_without_minority_s),
             early_s=max(first.early_s, other.early_s),
             twice=first.twice or other.twice,
         )

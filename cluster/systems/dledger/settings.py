@@ -154,5 +154,9 @@ def promises(settings: Mapping[str, str]) -> Promises:
     elected_s = (silence_ms + ROUNDS * int(settings[VOTE])) / 1000
     within_s = RECOVERS_WITHIN_S + elected_s
     return Promises(
-        replicas_read=True, recovers_within_s=within_s, rejoins_within_s=within_s, fails_over_after_s=elected_s
+        replicas_read=True,
+        recovers_within_s=within_s,
+        rejoins_within_s=within_s,
+        fails_over_after_s=elected_s,
+        serves_without_minority_s=within_s,
     )

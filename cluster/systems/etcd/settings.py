@@ -147,5 +147,6 @@ def promises(settings: Mapping[str, str]) -> Promises:
         recovers_within_s=within_s,
         rejoins_within_s=within_s,
         fails_over_after_s=elected_s,
+        serves_without_minority_s=within_s,
         replicas_read=True,
     )

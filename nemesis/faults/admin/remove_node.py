@@ -24,7 +24,7 @@ from nemesis.faults.bring_back import Restarts
 from nemesis.faults.disks.damage import COPY_TIMEOUT_S, EMPTY
 from nemesis.faults.fault import Fact, Scene, on_each
 from nemesis.faults.processes.process_fault import ACTION_TIMEOUT_S
-from nemesis.targets.selectors import Selector
+from nemesis.targets.selectors import LED, Selector
 
 _POLL_S: Final = 0.2
 _COUNT: Final = 'cd "$1" && shift && find "$@" -type f 2> /dev/null | wc -l'
@@ -46,7 +46,7 @@ class RemoveNode(AdminFault):
     silences: ClassVar[bool] = True
     restarts: ClassVar[bool] = True
     colour: ClassVar[Colour] = "red"
-    selectors: ClassVar[tuple[Selector, ...]] = (Selector.MINOR, Selector.LEADER, Selector.FIXED)
+    selectors: ClassVar[tuple[Selector, ...]] = (Selector.MINOR, *LED, Selector.FIXED)
     needs: ClassVar[frozenset[Capability]] = AdminFault.needs | {Capability.SIGNALS, Capability.RESTART}
 
     def __init__(self, scene: Scene) -> None:

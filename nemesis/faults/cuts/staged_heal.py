@@ -54,6 +54,7 @@ class StagedHeal(ChangingCut):
 
     name: ClassVar[str] = "staged-heal"
     verb: ClassVar[str] = "cut off and healed in stages"
+    ends_itself: ClassVar[bool] = True
     help: ClassVar[str] = "cut {} off from the others, both ways; open the links one by one before the fault ends"
     Params: ClassVar[type[msgspec.Struct]] = StagedHealParams
     shapes: ClassVar[tuple[Shape, ...]] = (

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from cluster.cluster import Node
 from nemesis.faults.disks.damage import EMPTY, Damage
-from nemesis.targets.selectors import Selector
+from nemesis.targets.selectors import LED, Selector
 
 
 class EmptyDisk(Damage):
@@ -13,7 +13,7 @@ class EmptyDisk(Damage):
     name: ClassVar[str] = "empty-disk"
     verb: ClassVar[str] = "with an emptied disk"
     help: ClassVar[str] = "kill {} (SIGKILL) and remove all data of each; start each again when the fault ends"
-    selectors: ClassVar[tuple[Selector, ...]] = (Selector.MINOR, Selector.LEADER, Selector.FIXED)
+    selectors: ClassVar[tuple[Selector, ...]] = (Selector.MINOR, *LED, Selector.FIXED)
 
     def damage(self, node: Node) -> str:
         """Remove everything."""

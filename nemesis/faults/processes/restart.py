@@ -25,6 +25,7 @@ class RestartContainer(KillContainer):
     )
     silences: ClassVar[bool] = False
     colour: ClassVar[Colour] = "brown"
+    ends_itself: ClassVar[bool] = True
 
     def _end(self, node: Node) -> None:
         machine_of(node).restart(process.GRACE_S)
@@ -58,6 +59,7 @@ class Restart(Stop):
     )
     silences: ClassVar[bool] = False
     colour: ClassVar[Colour] = "brown"
+    ends_itself: ClassVar[bool] = True
     container: ClassVar[type[Fault] | None] = RestartContainer
     stays_gone: ClassVar[bool] = False
 

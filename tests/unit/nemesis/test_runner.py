@@ -2,18 +2,22 @@
 
 import threading
 
+import msgspec
 import pytest
 from leading import leads
-from runner_bench import BRIEF_S, LASTS, LONG, SHORT_S, Bench, Kept, Together, cluster, stages
+from runner_bench import BRIEF_S, LASTS, LONG, SHORT_S, Bench, Kept, Together, stages
 
 from chaos.core.clock import NS_PER_S, now_ns
-from chaos.core.errors import CapabilityError, ChaosError, DeployError
-from cluster.host import Capability
+from chaos.core.errors import ChaosError, DeployError
 from nemesis import runner
 from nemesis.faults.fault import Fault as Injectable
 from nemesis.faults.fault import Outcomes, check_fault, on_each
 from nemesis.plan.sequence import Step
-from nemesis.runner import check_hosts, lead_s
+from nemesis.runner import lead_s
+
+
+def fail():
+    raise DeployError("the host is gone")
 
 
 @pytest.fixture
@@ -40,6 +44,63 @@ def test_a_fault_lives_through_its_stages_at_its_times(kept, tmp_path):
         assert heal.time_ns >= bench.origin_ns + (row.at_s + row.duration_s) * NS_PER_S
     assert kept.calls == ["act", "still", "heal"] * 2
     assert bench.nemesis.unhealed() == ()
+
+
+def left(bench):
+    """The bench's plan, whose faults are never healed."""
+    bench.nemesis._plan = bench.plan = tuple(msgspec.structs.replace(row, heals=False) for row in bench.plan)
+    return bench
+
+
+def test_a_fault_that_never_heals_outlives_its_row_and_is_looked_at_again_when_all_is_over(kept, tmp_path):
+    with left(Bench(kept, tmp_path)) as bench:
+        bench.finish()
+        bench.nemesis.heal_all(but_left=True)
+        assert stages(bench.events()) == ["inject", "active"]
+        assert kept.in_force == {"b2"} == bench.nemesis.left_in_force()
+        bench.nemesis.end_left()
+        events = bench.events()
+    assert stages(events) == ["inject", "active", "heal", "healed"]
+    assert [event.evidence.summary for event in events[1:]] == ["taken", "still taken", "free"]
+    assert not any(event.identity.heals for event in events)
+    assert kept.in_force == set() == bench.nemesis.left_in_force()
+    assert bench.nemesis.unhealed() == ()
+
+
+def test_a_fault_that_was_left_and_did_not_last_is_told(kept, tmp_path):
+    kept.lasts = False
+    with left(Bench(kept, tmp_path)) as bench:
+        bench.finish()
+        bench.nemesis.end_left()
+        events = bench.events()
+    assert stages(events) == ["inject", "active", "heal", "broke", "healed"]
+    assert events[3].note == "did not last: still taken"
+
+
+def test_a_fault_that_was_left_is_healed_on_every_way_out(kept, tmp_path):
+    with left(Bench(kept, tmp_path)) as bench:
+        bench.finish()
+        bench.nemesis.heal_all()
+    assert kept.in_force == set()
+    assert bench.events()[2].evidence is None, "nobody looked whether it had lasted"
+
+
+def test_an_interrupt_heals_a_fault_that_would_never_heal(kept, tmp_path):
+    with left(Bench(kept, tmp_path, **LONG, rows=3)) as bench:
+        bench.await_stage("active")
+        bench.stop.set()
+        events = bench.finish()
+    assert stages(events) == ["inject", "active", "heal", "healed"]
+    assert events[2].note.startswith("stopped ")
+    assert kept.in_force == set() == bench.nemesis.left_in_force()
+
+
+def test_what_could_not_be_done_is_not_left(kept, tmp_path):
+    kept.on_act = staticmethod(fail)
+    with left(Bench(kept, tmp_path)) as bench:
+        events = bench.finish()
+    assert stages(events) == ["inject", "broke", "heal", "healed"]
+    assert kept.in_force == set() == bench.nemesis.left_in_force()
 
 
 def test_the_active_event_is_stamped_when_acting_ended_not_when_it_was_looked_at(kept, tmp_path):
@@ -173,28 +234,6 @@ def test_a_fault_of_nodes_waits_for_a_free_target_and_says_whom_it_waited_for(ke
         events = bench.finish()
     (skipped,) = (event for event in events if event.id == 2)
     assert skipped.note == "no target was free until the row's end: b2 under another fault"
-
-
-def test_a_host_that_cannot_do_it_is_refused_before_the_start(kept, tmp_path):
-    bench = Bench(kept, tmp_path)
-    lame = cluster(capabilities=frozenset({Capability.IPTABLES}))
-    with pytest.raises(CapabilityError, match="b1: cannot kill here, it lacks signals"):
-        check_hosts(bench.plan, lame, {"kill": kept})
-
-
-def test_a_fault_may_have_an_obstacle_of_its_own(kept, tmp_path):
-    bench = Bench(kept, tmp_path)
-    tried = []
-
-    class Hindered(kept):
-        @classmethod
-        def obstacle(cls, host):
-            tried.append(host.name)
-            return "the moon is wrong; wait a week" if host.name == "b2" else None
-
-    with pytest.raises(CapabilityError, match="b2: cannot kill here: the moon is wrong; wait a week; see: chaos doc"):
-        check_hosts(bench.plan, cluster(), {"kill": Hindered})
-    assert sorted(tried) == ["b1", "b2", "b3"], "each host that the plan may hit"
 
 
 @pytest.mark.parametrize(

@@ -199,6 +199,14 @@ DECLARED: Final[tuple[Bug, ...]] = (
         options=_ONE_FAULT,
     ),
     Bug(
+        name="never-shrink",
+        help="a master keeps a member that is away in the SyncStateSet, and waits for it",
+        workload="queue",
+        nemesis="follower-kill",
+        anomaly="stopped-by-minority",
+        options={"rate": 200.0, "time_limit_s": 50.0, "fault_interval_s": 5.0, "never_heal": True},
+    ),
+    Bug(
         name="quorum-of-half",
         help="one controller of three counts as a majority",
         workload="queue",

@@ -35,7 +35,20 @@ def never_rejoin(notes: Notes) -> list[Replacement]:
     return [Replacement(rules, "has_caught_up", has_caught_up)]
 
 
+def never_shrink(notes: Notes) -> list[Replacement]:
+    """A master takes no member for late, so it waits for one that is away until that is back."""
+    honest = rules.is_in_time
+
+    def is_in_time(caught_up_ms: int, now_ms: int, lag_max_ms: int) -> bool:
+        if not honest(caught_up_ms, now_ms, lag_max_ms):
+            notes.note(caught_up_ms=caught_up_ms)
+        return True
+
+    return [Replacement(rules, "is_in_time", is_in_time)]
+
+
 BENDS: Final[Mapping[str, Bend]] = {
     "stuck-after-failover": stuck_after_failover,
     "never-rejoin": never_rejoin,
+    "never-shrink": never_shrink,
 }

@@ -11,11 +11,12 @@ from chaos.core.errors import UsageError
 from cluster.host import NodeSpec
 from nemesis.faults.registry import faults
 from nemesis.plan.choose_targets import choose
+from nemesis.plan.count_bounds import count_bounds
 from nemesis.plan.nemesis_names import catalog
-from nemesis.plan.plan import count_bounds, make_plan
+from nemesis.plan.plan import make_plan
 from nemesis.plan.plan_file import read_plan, write_plan
 from nemesis.targets import grudge
-from nemesis.targets.selectors import Selector
+from nemesis.targets.selectors import LED, Selector
 from nemesis.targets.topology import Topology
 
 KINDS = {"broker": "replica", "controller": "controller", "namesrv": "other"}
@@ -53,7 +54,7 @@ def test_counts_are_those_of_the_contract(n):
     assert bounds(Selector.RANDOM) == (1, n)
     assert bounds(Selector.ALL) == (n, n)
     assert bounds(Selector.ALL, replicas=True) == (n, n)
-    for selector in (Selector.MINOR, Selector.MAJOR, Selector.RANDOM, Selector.LEADER):
+    for selector in (Selector.MINOR, Selector.MAJOR, Selector.RANDOM, *LED):
         assert bounds(selector, replicas=True)[1] <= n - 1
         assert bounds(selector, "suspend", replicas=True)[1] <= n - 1
         assert bounds(selector, "partition")[1] <= n - 1
@@ -139,7 +140,7 @@ def test_the_choice_is_a_pure_function_of_row_and_observation_and_survives_the_f
     (again,) = read_plan(path)
     assert again == row
     known = leads(master=targets.names[0], controller=targets.names[-1])
-    if row.selector is not Selector.LEADER:
+    if row.selector not in LED:
         assert choose(again, topology, known) == choose(again, topology, leads()) == targets
 
 

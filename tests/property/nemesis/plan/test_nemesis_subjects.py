@@ -57,6 +57,43 @@ def shapes(draw, least_controllers=0):
     return Shape(brokers, draw(st.integers(least_controllers, 5)), subjects, grouped)
 
 
+FOLLOWERS = [name.replace("leader-", "follower-", 1) for name in LEADERS if name.startswith("leader-")]
+FOLLOWERS = [name for name in FOLLOWERS if name in catalog()]
+
+
+@given(shapes(), st.sampled_from(FOLLOWERS), st.integers(0, 2**32), st.integers(0, 99))
+def test_a_follower_is_a_node_of_the_subject_that_does_not_lead_it(shape, nemesis, seed, pick):
+    assume(all(len(one.nodes or shape.brokers) > 1 for one in shape.partitions))
+    leads = shape.leads(pick)
+    for row in shape.plan(nemesis, seed):
+        (subject,) = row.subjects
+        targets = choose(row, shape.topology, leads)
+        (name,) = targets.names
+        assert name != leads[subject].leader
+        assert name in (shape.topology.subjects[subject].nodes or shape.brokers)
+        assert choose(row, shape.topology, {}) is None, "nobody is known to lead"
+        assert choose(row, shape.topology, leads) == targets
+
+
+@given(shapes(), st.integers(0, 99))
+def test_a_follower_is_free_and_every_one_comes_up(shape, pick):
+    assume(all(len(one.nodes or shape.brokers) > 2 for one in shape.partitions))
+    leads, hit = shape.leads(pick), {}
+    for row in shape.plan("follower-suspend", time_limit_s=2000):
+        (name,) = choose(row, shape.topology, leads).names
+        hit.setdefault(row.subjects[0], set()).add(name)
+        other = choose(row, shape.topology, leads, frozenset({name}))
+        assert other is None or other.names != (name,)
+    if len(shape.partitions) == 1:
+        assert hit[shape.partitions[0].name] == set(shape.brokers) - {leads[shape.partitions[0].name].leader}
+
+
+def test_a_subject_of_one_node_has_no_follower():
+    shape = Shape(2, 0, 2, grouped=True)
+    with pytest.raises(UsageError, match="follower-kill: partition-0 has one node and no follower"):
+        shape.plan("follower-kill")
+
+
 @given(shapes(), st.sampled_from(LEADERS), st.integers(0, 2**32), st.integers(0, 99))
 def test_without_a_suffix_the_leader_of_one_drawn_subject_is_hit(shape, nemesis, seed, pick):
     leads = shape.leads(pick)

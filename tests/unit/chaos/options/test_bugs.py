@@ -80,7 +80,7 @@ def test_every_bug_is_bent_and_declares_what_can_be_run():
     for bug in BUGS.values():
         made = experiment_of({"bug": bug.name})
         assert bug.workload in names("workloads")
-        assert set(bug.options) <= {*DEFAULTS, "fault_duration_s", "rto_budget_s"}
+        assert set(bug.options) <= {*DEFAULTS, "fault_duration_s", "never_heal", "rto_budget_s"}
         assert set(bug.settings) <= set(made.settings)
         assert bug.anomaly in built_in()
         rows = make_plan(

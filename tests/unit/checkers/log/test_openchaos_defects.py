@@ -13,8 +13,8 @@ from chaos.cli.main import PACKAGES, cli
 from chaos.testing.history_files import load_history, write_run_folder
 from checkers.engine.installed_checks import OF_LOGS, checks
 from nemesis.faults.registry import faults, faults_on
+from nemesis.plan.count_bounds import count_bounds
 from nemesis.plan.nemesis_names import catalog, parse
-from nemesis.plan.plan import count_bounds
 from nemesis.targets.selectors import Selector
 from nemesis.targets.topology import Topology
 

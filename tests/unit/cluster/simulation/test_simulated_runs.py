@@ -11,6 +11,8 @@ from nemesis_texts import typed
 
 from chaos import plugins
 from chaos.core.errors import CapabilityError, UsageError
+from chaos.core.events import RUN_EVENTS, Phase
+from chaos.storage.event_files import read_events
 from chaos.testing import FakeSystem, simulate
 from cluster.simulation.backend import SimBackend
 from cluster.systems.minimq.replication import broker_rules
@@ -139,6 +141,40 @@ def test_what_only_disks_and_clocks_show_is_found_as_declared(bug, tmp_path):
     assert declared.anomaly in done.results.anomalies, done.lines
     honest = simulate(tmp_path, nemesis=declared.nemesis, seed=1, reports=(), **declared.options)
     assert honest.results.answer is not False, honest.lines
+
+
+NEVER = {"never_heal": True, "fault_interval_s": 5.0, "time_limit_s": 45.0, "reports": ()}
+
+
+@pytest.mark.parametrize("nemesis", ["leader-kill", "leader-partition", "minor-suspend@broker+controller"])
+def test_a_fault_that_is_never_healed_lasts_to_the_end_and_the_rest_goes_on(nemesis, tmp_path):
+    done = simulate(tmp_path, nemesis=nemesis, **NEVER)
+    assert done.exit_code == 0, done.lines
+    (fault,) = done.results.faults
+    assert (fault.proven, fault.healed, fault.identity.heals) == (True, True, False)
+    phases = [event for event in read_events(done.folder / "history" / RUN_EVENTS) if isinstance(event, Phase)]
+    (read,) = (event.time_ns for event in phases if event.name == "drain" and event.edge == "end")
+    assert fault.heal_ns > read, "it was there while the final reads were made"
+    (recovery,) = (row for row in done.results.checks if row.name == "recovery")
+    assert "acknowledged under the fault that was never healed" in recovery.found
+
+
+def test_who_waits_for_a_minority_is_found_if_it_never_comes_back_and_only_then(tmp_path):
+    done = simulate(tmp_path, bug="never-shrink", nemesis="follower-kill", **NEVER)
+    assert done.exit_code == 1, done.lines
+    assert done.results.anomalies["stopped-by-minority"].count == 4
+    healed = {**NEVER, "never_heal": False, "fault_duration_s": 5.0}
+    again = simulate(tmp_path, bug="never-shrink", nemesis="follower-kill", **healed)
+    assert again.exit_code == 0, "an outage that the heal ends"
+
+
+def test_a_fault_that_is_never_healed_is_repeated_from_its_plan(tmp_path):
+    done = simulate(tmp_path, nemesis="minor-kill", **NEVER)
+    asked = {name: value for name, value in NEVER.items() if name != "never_heal"}
+    again = simulate(tmp_path, plan=str(done.folder / "plan.jsonl"), pin=True, **asked)
+    assert again.exit_code == 0, again.lines
+    assert [one.targets for one in again.results.faults] == [one.targets for one in done.results.faults]
+    assert not again.results.faults[0].identity.heals
 
 
 def test_a_system_of_processes_is_refused(tmp_path):

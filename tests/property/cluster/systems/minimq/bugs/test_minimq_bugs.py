@@ -21,6 +21,7 @@ TIMES = {
     "corrupt-body": LAGGING,
     "stuck-after-failover": {"interval_s": 2.0, "duration_s": 3.0, "time_limit_s": 9.5},
     "never-rejoin": {"interval_s": 2.0, "duration_s": 3.0, "time_limit_s": 9.5},
+    "never-shrink": {"interval_s": 2.0, "duration_s": 16.0, "time_limit_s": 20.0},
     "slow-recovery": {"interval_s": 2.0, "duration_s": 16.0, "time_limit_s": 20.0},
     "unclean-election": {"interval_s": 0.3, "duration_s": 2.5, "time_limit_s": 17.0},
     "commit-old-term": {"interval_s": 1.5, "duration_s": 3.0, "time_limit_s": 90.0},
