@@ -111,7 +111,7 @@ def draw_plan(e: Experiment, system: System, missing: Mapping[str, str] = NOTHIN
         when=e.fault_when or "",
         within_s=e.fault_within_s,
     )
-    return leave_in_force(rows) if e.never_heal else rows
+    return leave_in_force(rows, e.nemesis) if e.never_heal else rows
 
 
 def workload_of(experiment: Experiment) -> Workload:

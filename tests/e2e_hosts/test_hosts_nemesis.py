@@ -9,7 +9,7 @@ import stat
 
 import msgspec
 import pytest
-from fault_nodes import ASK, KINDS, RUN, SPECS, Run, all_ask, ask, cluster_up, healed, in_force
+from fault_nodes import ASK, KINDS, LEADERS, RUN, SPECS, Run, all_ask, ask, cluster_up, healed, in_force
 from host_support import BACKENDS
 from leading import leads, subjects_of
 
@@ -20,6 +20,7 @@ from cluster.network import packet_filter, probe_matrix
 from cluster.nodes import process
 from nemesis.faults.registry import faults
 from nemesis.plan.nemesis_names import catalog
+from nemesis.plan.plan import make_plan
 
 pytestmark = pytest.mark.e2e
 
@@ -42,6 +43,30 @@ def healthy(up):
         assert not seen.stopped
         assert interface.is_up(node.host)
     assert packet_filter.own_lines(client) == ()
+
+
+@pytest.mark.parametrize("nemesis", ["follower-kill", "follower-suspend", "follower-partition"])
+def test_a_fault_of_a_follower_that_is_never_healed_lasts_until_it_is_ended(healthy, tmp_path, nemesis):
+    cluster, _client = healthy
+    plan = make_plan(
+        nemesis, KINDS, SPECS, interval_s=0.2, duration_s=6, time_limit_s=6.2, seed=7, subjects=subjects_of(SPECS)
+    )
+    plan = tuple(msgspec.structs.replace(row, heals=False) for row in plan)
+    with Run(healthy, tmp_path, plan, 6) as run:
+        active = run.await_stage("active")
+        run.thread.join(60)
+        run.nemesis.heal_all(but_left=True)
+        assert [event.stage for event in run.events()] == ["inject", "active"]
+        (name,) = active.targets
+        assert run.nemesis.left_in_force() == {name}
+        assert name.startswith("b")
+        assert name != LEADERS["brokers"].leader
+        seen = process.state(cluster.nodes[name])
+        assert (seen.alive, seen.stopped) == (nemesis != "follower-kill", nemesis == "follower-suspend")
+        run.nemesis.end_left()
+        events = run.events()
+    assert [event.stage for event in events] == ["inject", "active", "heal", "healed"]
+    assert all(event.evidence.proven for event in events[1:]), [event.evidence.summary for event in events[1:]]
 
 
 def test_kill_is_gone_until_the_end_and_serves_again(healthy, tmp_path):

@@ -50,8 +50,9 @@ def test_a_plan_keeps_it(tmp_path):
 @pytest.mark.parametrize(
     ("nemesis", "more", "why"),
     [
-        ("leader-kill,minor-suspend", {}, "one fault is left in force, and the plan has "),
-        ("noop", {}, "one fault is left in force, and the plan has 0"),
+        ("leader-kill,minor-suspend", {}, "one fault is left in force; --nemesis leader-kill,minor-suspend is not one"),
+        ("noop", {}, "one fault is left in force; --nemesis noop is not one"),
+        ("all", {}, "one fault is left in force; --nemesis all is not one"),
         ("random-kill", {}, "random-kill may hit more than a minority; take one of minor-kill, leader-kill"),
         ("all-suspend", {}, "all-suspend may hit more than a minority"),
         ("major-partition", {}, "major-partition may hit more than a minority"),

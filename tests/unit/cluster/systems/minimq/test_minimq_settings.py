@@ -108,7 +108,17 @@ def test_nothing_is_by_design_whatever_the_settings(given):
         recovers_within_s=30.0,
         rejoins_within_s=30.0,
         fails_over_after_s=3.5,
+        serves_without_minority_s=30.0,
     )
+
+
+def test_a_master_that_needs_all_replicas_promises_nothing_without_a_minority():
+    system = MiniMQ()
+    promised = {
+        least: system.promises(system.resolve({"minInSyncReplicas": least})).serves_without_minority_s
+        for least in ("1", "2", "3")
+    }
+    assert promised == {"1": 30.0, "2": 30.0, "3": 0.0}
 
 
 def test_later_notice_makes_the_promised_recovery_longer():
