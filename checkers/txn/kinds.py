@@ -282,7 +282,7 @@ class _Search:
         """What one component holds. ``levels``: the models that forbid it, the weakest."""
         own = {a: self.graph.get(a, {}) for a in group.tolist()}
         done = _impossible(levels)
-        cycles = []
+        cycles: list[Cycle] = []
         for kind in KINDS:
             if kind not in done and self.budget.left > 0:
                 cycle = self._cycle(own, kind, cycles)
