@@ -63,9 +63,8 @@ def test_a_node_whose_read_had_shown_the_message_is_not_said_to_have_lacked_it()
         "b2, master of epoch 2, while b1 was killed by fault 1 (leader-kill, since 5.0 s), had shown it at 5.98 s"
         in text
     )
-    assert (
-        "and no longer had it when it gave its offset to 6:34 at 6.4 s. b1, master of epoch 1, had acknowledged" in text
-    )
+    said = "and no longer had it when it gave its offset to 6:34 at 6.4 s. b1, master of epoch 1, had acknowledged"
+    assert said in text
     assert "did not have" not in text
 
 

@@ -152,9 +152,8 @@ def test_a_watch_begins_where_it_asked_to(report, judged):
     report.watches[2][0]["Request"]["Revision"] = 3
     results = judged()
     assert found(results) == {"watch-before-start": 1}
-    assert (
-        results.sentence
-        == "client 2: a watch was told revision 2 of key a (value 1) although it was to begin at revision 3"
+    assert results.sentence == (
+        "client 2: a watch was told revision 2 of key a (value 1) although it was to begin at revision 3"
     )
 
 
