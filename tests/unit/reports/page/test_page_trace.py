@@ -168,7 +168,8 @@ def test_the_list_says_when_each_operation_began_and_ended() -> None:
     assert [(step.at, step.end, step.took) for step in picture.steps] == [
         (1.0, 1.5, "process 1, took 500 ms"),
         (1.2, None, "process 3, no answer"),
-    ]
+        (1.5, None, ""),
+    ], "the first ended after the other had begun: its end has a line of its own"
 
 
 @pytest.mark.parametrize(("records", "guilty"), [(["7=1:1", "8=1:2"], True), (["6=1:0"], False), (["=1:1"], False)])
