@@ -255,6 +255,8 @@ class RunsHere(Protocol):
 
     simulated_s: float
     """How long the last run took in that time."""
+    broken: Sequence[str]
+    """What did not hold of the system in the last run, as its own invariants say; a few of them."""
 
     def keeping_time(self, system: object, seed: int, say: Callable[[str], None]) -> AbstractContextManager[None]:
         """Keep the time of one run of this system.

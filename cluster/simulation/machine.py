@@ -52,6 +52,8 @@ class Machine:
         self._draw = Random(f"{seed}/{name}")
         self._rate = 1.0 + weather.drift * (2 * self._draw.random() - 1)
         self._ahead_ms = self._draw.randrange(100_000)
+        is_slow = Random(f"{seed}/{name}/disk").random() < weather.slow_disks
+        self._disk_ms = weather.slow_disk_ms if is_slow else weather.disk_ms
         self._node: SimulatedNode | None = None
         self._life = 0
         self._kept: list[Any] = []
@@ -111,6 +113,7 @@ class Machine:
         self._writing, self._waiting, self._written = [], [], 0
         self._timers.clear()
         self._inbox.clear()
+        self._network.forget(self.name)
         requests, self._requests = self._requests, {}
         for settle in requests.values():
             self._network.stream(self.name, CLIENT, settle, None, Indefinite("connection reset"))
@@ -214,7 +217,7 @@ class Machine:
             return
         self._writing, self._waiting = self._waiting, []
         weather = self._weather
-        takes_ns = self._span(weather.disk_ms)
+        takes_ns = self._span(self._disk_ms)
         if weather.slow_sync and self._draw.random() < weather.slow_sync:
             takes_ns += self._span((0.0, weather.slow_ms))
         self._loop.at(self._loop.now_ns + takes_ns, self._synced, self._life)
