@@ -8,7 +8,6 @@ import msgspec
 from cluster.simulation.core import Birth, Surroundings
 from cluster.systems.minimq.bugs import switches
 from cluster.systems.minimq.consensus.controller import Controller
-from cluster.systems.minimq.consensus.raft_log import recover as recover_raft
 from cluster.systems.minimq.protocol.broker_messages import Rejected
 from cluster.systems.minimq.protocol.io import (
     CancelTimer,
@@ -27,7 +26,7 @@ from cluster.systems.minimq.protocol.messages import ControllerRequest, GetSetti
 from cluster.systems.minimq.replication.broker import Broker
 from cluster.systems.minimq.server import node_config
 from cluster.systems.minimq.server.node_config import NodeConfig
-from cluster.systems.minimq.storage.commit_log import recover as recover_log
+from cluster.systems.minimq.simulation.kept_files import kept_records, kept_state
 
 CONFIG: Final = "node.json"
 
@@ -95,9 +94,9 @@ def _core(config: NodeConfig, birth: Birth) -> Broker | Controller:
         return Controller(
             name=config.name,
             controllers=config.controllers,
-            stored=recover_raft(birth.kept),
+            stored=kept_state(birth.kept, birth.seed),
             rng=Random(birth.seed),
             settings=config.controller,
         )
-    records = recover_log(birth.kept)
+    records = kept_records(birth.kept, birth.seed)
     return Broker(config.name, config.controllers, f"{birth.life:012d}", config.broker, records, config.group)

@@ -142,6 +142,10 @@ class BrokerStore:
         self._log.append(payloads)
         self._log.sync()
 
+    def close(self) -> None:
+        """Close the files."""
+        self._log.close()
+
 
 class ControllerStore:
     """A controller's journal: every write and every truncation is one more payload."""
@@ -169,6 +173,10 @@ class ControllerStore:
         """See ``Store``."""
         self._log.append([_encode_journal(each.record if isinstance(each, Write) else each) for each in effects])
         self._log.sync()
+
+    def close(self) -> None:
+        """Close the files."""
+        self._log.close()
 
 
 def _open(folder: Path, segment_bytes: int = SEGMENT_BYTES) -> SegmentedLog:
