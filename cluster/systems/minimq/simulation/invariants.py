@@ -2,12 +2,14 @@
 
 Raft's election safety, leader completeness and log agreement (Ongaro and Ousterhout, "In Search of an Understandable
 Consensus Algorithm", USENIX ATC 2014, figure 3). The same of brokers: one master per epoch, which has all that was
-confirmed in earlier ones; one SyncStateSet per version, whose members hold what their master confirmed; and that what
+confirmed in earlier ones; one SyncStateSet per version, whose members hold all that was confirmed; and that what
 brokers took for confirmed is the same everywhere. What depends on a broker's disk is looked at with
 ``broker.flush=sync`` alone. The module judges no run: a verdict comes from the history.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any
 
 from cluster.systems.minimq.consensus.controller import Controller
@@ -95,7 +97,7 @@ class Invariants:
                 confirmed.append((record, core.epoch))
             elif confirmed[position][0] != record:
                 return f"{core.name} confirmed another record at {position} than a broker before it"
-        return self._of_members(core) if core.role == "master" else None
+        return self._of_members(core, confirmed) if core.role == "master" else None
 
     @staticmethod
     def _lacks_record(core: Broker, confirmed: Sequence[tuple[Any, int]]) -> int | None:
@@ -105,15 +107,15 @@ class Invariants:
             return None
         return _first_lacking(confirmed, core.epoch, lambda at: log.at(at) if at < log.end else None)
 
-    def _of_members(self, core: Broker) -> str | None:
-        """Whether all members of the SyncStateSet hold what their master confirmed."""
-        replica = core.replica
-        if not replica.settings.sync_flush:
+    def _of_members(self, core: Broker, confirmed: Sequence[tuple[Any, int]]) -> str | None:
+        """Whether all members of the SyncStateSet hold what was confirmed, by their master and those before it."""
+        if not core.replica.settings.sync_flush:
             return None
+        until = bisect_right(confirmed, core.epoch, key=itemgetter(1))
         for name in core.sync_state_set:
             member = self._brokers.get(name)
-            if member is not None and member.replica.held < replica.confirmed:
-                return f"{core.name} confirmed {replica.confirmed} records, of which {name} holds {member.replica.held}"
+            if member is not None and member.replica.held < until:
+                return f"{name}, in sync with {core.name}, holds {member.replica.held} of {until} confirmed records"
         return None
 
 

@@ -117,7 +117,20 @@ def test_a_member_of_the_set_in_sync_that_does_not_hold_what_is_confirmed_is_see
     master.replica.confirmed = 1
     assert [kept.look(core) for core in (member, other, master)] == [None] * 3
     master.replica.confirmed = 2
-    assert kept.look(master) == "b1 confirmed 2 records, of which b2 holds 1"
+    assert kept.look(master) == "b2, in sync with b1, holds 1 of 2 confirmed records"
+
+
+def test_a_member_has_to_hold_what_earlier_masters_confirmed_and_not_what_later_ones_did():
+    kept = Invariants()
+    kept.look(broker("b2", b"x", role_of="b3"))
+    first = broker("b1", b"x", b"y", role_of="b1")
+    first.replica.confirmed = 2
+    assert kept.look(first) is None
+    later = broker("b3", b"x", b"y", role_of="b3", epoch=2, members=("b2", "b3"))
+    assert kept.look(later) == "b2, in sync with b3, holds 1 of 2 confirmed records"
+    later.replica.confirmed = 2
+    kept.look(broker("b2", b"x", b"y", role_of="b3", epoch=2))
+    assert kept.look(later) is None
 
 
 def test_a_broker_that_counts_more_than_it_has_is_seen():
