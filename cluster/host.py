@@ -257,6 +257,8 @@ class RunsHere(Protocol):
 
     simulated_s: float
     """How long the last run took in that time."""
+    broken: Sequence[str]
+    """What did not hold of the system in the last run, as its own invariants say; a few of them."""
 
     def keeping_time(
         self, system: object, seed: int, say: Callable[[str], None], answers: Mapping[str, Any]

@@ -32,7 +32,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One run. ``number`` counts from 0 and decides what was drawn; ``store``: its run folder if it was kept.
 
     ``faults``: the nemeses of its plan. ``verdict``: PASS, FAIL, UNKNOWN or ``broke``. ``features``: what it
-    has shown that no run before had.
+    has shown that no run before had. ``broken``: what did not hold, as the system's invariants say.
     """
 
     number: int
@@ -45,6 +45,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     sentence: str = ""
     store: str = ""
     features: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
 
 
 class Corpus:

@@ -19,6 +19,8 @@ from chaos.core.verdict import FaultResult, Results
 from chaos.storage.event_files import read_events
 from chaos.storage.manifest import read_checked
 
+BROKEN: Final = "broken "
+"""How the features begin that say that an invariant was broken: no client need have seen it yet."""
 FEATURES_MOST: Final = 2000
 LINES_MOST: Final = 20_000
 _AFTERMATH_NS: Final = 3 * NS_PER_S
@@ -38,6 +40,12 @@ def features_of(folder: Path) -> tuple[str, ...]:
         found = {*of_results(results), *of_observations(seen, results.faults), *of_logs(folder / "nodes")}
         return tuple(sorted(found)[:FEATURES_MOST])
     return ()
+
+
+def of_invariants(broken: Iterable[str]) -> Iterator[str]:
+    """What did not hold of a simulated system, as its invariants say."""
+    for sentence in broken:
+        yield f"{BROKEN}{normalise(sentence)}"
 
 
 def bucket(number: int) -> int:

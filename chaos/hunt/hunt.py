@@ -13,7 +13,7 @@ import msgspec
 
 from chaos.hunt.candidate import Candidate, candidate_of
 from chaos.hunt.corpus import Corpus, Record
-from chaos.hunt.features import features_of
+from chaos.hunt.features import features_of, of_invariants
 from chaos.hunt.trial import Trial, attempt, keep
 from chaos.options.experiment import Experiment
 from chaos.run.interrupts import Interrupts
@@ -55,7 +55,10 @@ def perform_in_worker(base: Experiment, candidate: Candidate, room: Path) -> Tri
     interrupts = Interrupts(lambda _: None)
     with interrupts.listening():
         trial = attempt(base, candidate, room, lambda: interrupts.times)
-    return trial if trial.folder is None else msgspec.structs.replace(trial, features=features_of(trial.folder))
+    if trial.folder is None:
+        return trial
+    features = (*of_invariants(trial.broken), *features_of(trial.folder))
+    return msgspec.structs.replace(trial, features=features)
 
 
 class Hunt:
@@ -139,6 +142,7 @@ class Hunt:
                 anomalies=trial.anomalies,
                 sentence=trial.sentence if trial.verdict != "PASS" else "",
                 store=str(folder or ""),
+                broken=trial.broken,
                 features=self._learn(one.number, one.base, one.candidate, trial.features),
             )
         )
@@ -146,7 +150,10 @@ class Hunt:
             self.finds += 1
             self._say(f"FAIL     run {one.number}: {trial.sentence}")
             self._found(one, folder)
-        elif trial.folder is not None:
+            return
+        if trial.broken:
+            self._say(f"broken   run {one.number}, {trial.verdict}: {trial.broken[0]}")
+        if trial.folder is not None:
             shutil.rmtree(trial.folder, ignore_errors=True)
 
     def _numbers(self) -> Iterator[int]:

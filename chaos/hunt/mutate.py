@@ -1,14 +1,17 @@
 """Small changes of a plan that has shown something new. Pure."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from random import Random
 from typing import Final
 
 import msgspec
 
 from chaos.basics.rand import SEEDS
+from chaos.core.errors import UsageError
 from chaos.hunt.candidate import Candidate, end_s, last_end_s, on_nodes
-from nemesis.plan.plan import Row
+from nemesis.occasions.occasion import LOG, OCCASIONS, occasion_of
+from nemesis.plan.plan import Row, load_steps
 from nemesis.targets.selectors import Selector
 from nemesis.targets.topology import Topology
 
@@ -18,6 +21,8 @@ CHANGES_MOST: Final = 3
 _RECOVERY_S: Final = 3.0
 _FAULT_MOST_S: Final = 20.0
 _FAULT_LEAST_S: Final = 0.5
+_WITHIN_S: Final = 5.0
+_JUST_AFTER_S: Final = 0.1
 _ANOTHER: Final = 10_000
 """Is added to the numbers of rows that come from another plan, so that none is there twice."""
 
@@ -108,6 +113,30 @@ def repeat_fault(random: Random, rows: tuple[Row, ...], material: Material) -> l
     return [*rows, second]
 
 
+def await_occasion(random: Random, rows: tuple[Row, ...], material: Material) -> list[Row]:
+    """One fault when another shows its effect: a new leader, its first acknowledgement, a replica that is behind."""
+    able = [row for row in rows if not row.follows and not load_steps([row])]
+    occasions = _occasions(material.topology)
+    if len(able) < 2 or not occasions:  # noqa: PLR2004 - one causes it, one waits for it
+        return list(rows)
+    cause, waiting = random.sample(able, 2)
+    changed = msgspec.structs.replace(
+        waiting, at_s=cause.at_s + _JUST_AFTER_S, when=random.choice(occasions), within_s=_WITHIN_S, quiet_s=0.0
+    )
+    return [changed if row is waiting else row for row in rows]
+
+
+def _occasions(topology: Topology) -> list[str]:
+    """Those that can come in this cluster, whatever its nodes write into their logs."""
+    found = []
+    for name in OCCASIONS:
+        with suppress(UsageError):
+            if not name.startswith(LOG):
+                occasion_of(name, topology)
+                found.append(name)
+    return found
+
+
 CHANGES: Final[Mapping[str, Change]] = {
     "add": add,
     "drop": drop,
@@ -116,6 +145,7 @@ CHANGES: Final[Mapping[str, Change]] = {
     "retarget": retarget,
     "combine": combine,
     "again": repeat_fault,
+    "await": await_occasion,
 }
 
 

@@ -32,7 +32,8 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """What came of a run.
 
     ``verdict``: PASS, FAIL, UNKNOWN or ``broke``. ``anomalies``: those that are not allowed, headlines first.
-    ``folder``: None if it broke. ``features``: what was seen of it, where somebody looked.
+    ``folder``: None if it broke. ``features``: what was seen of it, where somebody looked. ``broken``: what did not
+    hold of a simulated system, as its invariants say.
     """
 
     verdict: str = "broke"
@@ -40,6 +41,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str = ""
     folder: Path | None = None
     features: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
     interrupted: bool = False
     took_s: float = 0.0
 
@@ -79,13 +81,14 @@ def attempt(base: Experiment, candidate: Candidate, room: Path, interrupts: Call
     return msgspec.structs.replace(trial, took_s=time.monotonic() - began_s)
 
 
-def _here(asked: Experiment, backend: object) -> Trial:
+def _here(asked: Experiment, backend: RunsHere) -> Trial:
     from chaos.run.phases_of_a_run import run
 
     folder, results, code = run(asked, backend, ("chaos", "run"), Quiet())
     if results is None:
         return Trial(sentence="it broke before it could be judged", interrupted=code == INTERRUPTED)
-    return _judged(results, folder, interrupted=code == INTERRUPTED)
+    trial = _judged(results, folder, interrupted=code == INTERRUPTED)
+    return msgspec.structs.replace(trial, broken=tuple(backend.broken))
 
 
 def _as_process(asked: Experiment, room: Path, interrupts: Callable[[], int]) -> Trial:

@@ -34,7 +34,11 @@ Say = Callable[[str], None]
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
-    """One run. ``verdict``: PASS, FAIL, UNKNOWN or ``broke``; ``folder``: where it is kept, empty if it passed."""
+    """One run.
+
+    ``verdict``: PASS, FAIL, UNKNOWN or ``broke``. ``folder``: where it is kept, empty if it passed. ``broken``: what
+    did not hold of the system, as its invariants say, whatever the verdict.
+    """
 
     seed: int
     verdict: str
@@ -42,14 +46,16 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     code: int
     folder: str
     simulated_s: float
+    broken: tuple[str, ...] = ()
 
 
 class Count(msgspec.Struct):
-    """All runs so far. ``worst``: their exit code."""
+    """All runs so far. ``broken``: in how many an invariant did not hold; ``worst``: their exit code."""
 
     runs: int = 0
     simulated_s: float = 0.0
     by_verdict: dict[str, int] = msgspec.field(default_factory=lambda: {"PASS": 0, "FAIL": 0, "UNKNOWN": 0})
+    broken: int = 0
     worst: int = 0
     interrupted: bool = False
 
@@ -57,6 +63,7 @@ class Count(msgspec.Struct):
         """One more."""
         self.runs += 1
         self.simulated_s += ended.simulated_s
+        self.broken += bool(ended.broken)
         self.by_verdict[ended.verdict] = self.by_verdict.get(ended.verdict, 0) + 1
         self.interrupted = self.interrupted or ended.code == INTERRUPTED
         if self.worst != 1:  # an anomaly beats all else
@@ -66,7 +73,8 @@ class Count(msgspec.Struct):
         """How it stands."""
         counts = ", ".join(f"{number} {verdict}" for verdict, number in self.by_verdict.items())
         times = f"{self.simulated_s:,.0f} s simulated in {took_s:,.0f} s, {speed(self.simulated_s, took_s)}"
-        return f"{self.runs:,} runs: {counts}; {times}"
+        broken = f"; {self.broken} broke an invariant" if self.broken else ""
+        return f"{self.runs:,} runs: {counts}{broken}; {times}"
 
 
 def check_repeatable(experiment: Experiment, backend: Any) -> None:
@@ -115,7 +123,20 @@ def run_once(experiment: Experiment, argv: Sequence[str], room: str) -> Ended:
         code=code,
         folder=kept,
         simulated_s=backend.simulated_s,
+        broken=tuple(backend.broken),
     )
+
+
+def lines_of(ended: Ended, argv: Sequence[str]) -> list[str]:
+    """What is said of one run: nothing if it passed and no invariant was broken."""
+    from reports import words
+
+    if ended.code == INTERRUPTED or (ended.verdict == "PASS" and not ended.broken):
+        return []
+    lines = [f"{ended.verdict:<7} seed {ended.seed}: {ended.sentence}"]
+    if ended.broken:
+        lines.append(f"        invariant broken: {ended.broken[0]}")
+    return [*lines, f"        {words.run_again(argv, ended.seed)}"]
 
 
 def repeat(experiment: Experiment, argv: Sequence[str], times: int, jobs: int, say: Say, *, until_failure: bool) -> int:
@@ -126,20 +147,18 @@ def repeat(experiment: Experiment, argv: Sequence[str], times: int, jobs: int, s
         argv: the command line of one of them, without its seed.
         times: how many.
         jobs: how many at the same time.
-        say: gets a line for each run that did not pass, one now and then, and one at the end.
+        say: gets lines for each run that did not pass or broke an invariant, one now and then, and one at the end.
         until_failure: begin nothing more once one has failed.
     """
-    from reports import words
-
     began_s = told_s = time.monotonic()
     count = Count()
     Path(experiment.store).mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".repeat-", dir=experiment.store) as rooms:
         for ended in _all(experiment, argv, times, jobs, Path(rooms), say):
             count.add(ended)
-            if ended.verdict != "PASS" and ended.code != INTERRUPTED:
-                say(f"{ended.verdict:<7} seed {ended.seed}: {ended.sentence}")
-                say(f"        {words.run_again(argv, ended.seed)}")
+            for line in lines_of(ended, argv):
+                say(line)
+            if ended.folder and ended.code != INTERRUPTED:
                 point(Path(experiment.store) / "latest", Path(ended.folder))
             if count.interrupted or (until_failure and ended.verdict == "FAIL"):
                 break

@@ -93,7 +93,7 @@ class SimBackend:
         self._answers: Answers = {}
         self.simulated_s = 0.0
         self._say: Callable[[str], None] = lambda _: None
-        self._broken: set[str] = set()
+        self.broken: Sequence[str] = ()
 
     @contextmanager
     def keeping_time(
@@ -105,7 +105,7 @@ class SimBackend:
             raise UsageError(f"--backend sim: {name} runs as processes only; see docs/guide/simulate.md")
         self._system, self._seed, self._time = system, seed, VirtualTime()
         self._answers = answers
-        self._say, self._broken = say, set()
+        self._say, self.broken = say, ()
         began_s = time.perf_counter()
         try:
             with _rarely_looking_for_garbage(), waiting.kept_by(self._time):
@@ -159,8 +159,8 @@ class SimBackend:
 
         def watch(node: SimulatedNode) -> None:
             broken = look(node)
-            if broken is not None and broken not in self._broken and len(self._broken) < TOLD_MOST:
-                self._broken.add(broken)
+            if broken is not None and broken not in self.broken and len(self.broken) < TOLD_MOST:
+                self.broken = *self.broken, broken
                 self._say(f"broken   invariant: {broken}")
 
         return watch

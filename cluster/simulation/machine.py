@@ -57,6 +57,8 @@ class Machine:
         self._rate = 1.0 + weather.drift * (2 * self._draw.random() - 1)
         self._ahead_ms = self._draw.randrange(100_000)
         self.disk = SimulatedDisk(Random(f"{seed}/{name}/disk"))
+        is_slow = Random(f"{seed}/{name}/speed").random() < weather.slow_disks
+        self._disk_ms = weather.slow_disk_ms if is_slow else weather.disk_ms
         self._node: SimulatedNode | None = None
         self._keeper: KeepsFiles | None = None
         self._failure: str | None = None
@@ -139,6 +141,7 @@ class Machine:
         self._writing, self._waiting, self._written, self._disk_due = [], [], 0, False
         self._timers.clear()
         self._inbox.clear()
+        self._network.forget(self.name)
         requests, self._requests = self._requests, {}
         for settle in requests.values():
             self._network.stream(self.name, CLIENT, settle, None, Indefinite("connection reset"))
@@ -249,7 +252,7 @@ class Machine:
             except OSError as error:
                 self._failure = str(error)
         disk.noted()
-        takes_ns = self._span(weather.disk_ms) + disk.late_us * NS_PER_US
+        takes_ns = self._span(self._disk_ms) + disk.late_us * NS_PER_US
         if weather.slow_sync and self._draw.random() < weather.slow_sync:
             takes_ns += self._span((0.0, weather.slow_ms))
         if disk.stalled and not disk.crashed:

@@ -6,8 +6,18 @@ from chaos.core.clock import NS_PER_S
 from chaos.core.events import Claim, Observation
 from chaos.core.fault_nature import Identity, Nature
 from chaos.core.verdict import ErrorResult, Failover, FaultResult, Results
-from chaos.hunt.corpus import Corpus
-from chaos.hunt.features import bucket, faults_around, features_of, normalise, of_logs, of_observations, of_results
+from chaos.hunt.corpus import Corpus, Record
+from chaos.hunt.features import (
+    BROKEN,
+    bucket,
+    faults_around,
+    features_of,
+    normalise,
+    of_invariants,
+    of_logs,
+    of_observations,
+    of_results,
+)
 from chaos.hunt.guide import Guide
 from chaos.hunt.setting import setting_of, topology_of
 from nemesis.targets.selectors import Selector
@@ -132,3 +142,35 @@ def test_what_is_new_is_kept_and_changed_and_found_again_by_a_later_hunt(tmp_pat
     assert 3 <= len(changed) <= 11
     second = guide()
     assert [second.next(number)[1] for number in range(2, 14)] == made
+
+
+def test_plans_that_broke_an_invariant_are_changed_most_often_also_by_a_later_hunt(tmp_path):
+    setting = setting_of({"system": "minimq", "backend": "sim", "workloads": ("queue", "group")})
+    drawn = lambda number: setting.drawn(5, number)  # noqa: E731
+    corpus = Corpus(tmp_path / "corpus", {"seed": 5})
+    guide = Guide(corpus, drawn, topology_of, 5)
+    for number in range(8):
+        features = (f"word {number}", *of_invariants(["c1 and c2 lead term 3"] if number == 3 else []))
+        guide.learn(number, *drawn(number), features)
+        broken = ("c1 and c2 lead term 3",) if number == 3 else ()
+        corpus.add(
+            Record(number=number, seed=0, workload="queue", faults=(), verdict="PASS", took_s=1.0, broken=broken)
+        )
+    near = {row.fault for row in drawn(3)[1].rows}
+    others = {row.fault for number in range(8) for row in drawn(number)[1].rows if number != 3} - near
+
+    def nears(made):
+        return sum(not {row.fault for row in candidate.rows}.isdisjoint(near) for _, candidate in made)
+
+    made = [guide.next(number) for number in range(8, 60)]
+    changed = [one for number, one in enumerate(made, 8) if one[1] != drawn(number)[1]]
+    assert others
+    assert nears(changed) > 0.6 * len(changed)
+    assert {base.workload for base, _ in changed} == {"queue", "group"}
+    later = Guide(Corpus(tmp_path / "corpus", {"seed": 5}), drawn, topology_of, 5)
+    assert [later.next(number)[1] for number in range(8, 60)] == [candidate for _, candidate in made]
+
+
+def test_a_broken_invariant_is_a_feature_without_its_numbers():
+    assert list(of_invariants(["c1 and c2 lead term 3"])) == list(of_invariants(["c3 and c1 lead term 12"]))
+    assert all(feature.startswith(BROKEN) for feature in of_invariants(["c1 and c2 lead term 3"]))

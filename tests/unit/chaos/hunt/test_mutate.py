@@ -50,6 +50,19 @@ def test_moving_and_stretching_change_when_and_nothing_else(material):
             assert all(getattr(old, field) != getattr(new, field) and old.name == new.name for old, new in other)
 
 
+def test_a_fault_awaits_what_another_causes(material):
+    before, after = changed("await", material)
+    seen = set()
+    for rows in after:
+        (waiting,) = [row for row in rows if row.when]
+        assert waiting.within_s > 0
+        assert any(waiting.at_s == pytest.approx(row.at_s + 0.1) for row in before if row.row != waiting.row)
+        assert [row for row in rows if row is not waiting] == [row for row in before if row.row != waiting.row]
+        seen.add(waiting.when)
+    assert seen == {"role-change", "first-ack", "out-of-sync"}
+    assert CHANGES["await"](stream(1), before[:1], material[1]) == [before[0]]
+
+
 def test_a_second_hit_comes_while_the_cluster_recovers_from_the_first(material):
     before, after = changed("again", material)
     for rows in after:

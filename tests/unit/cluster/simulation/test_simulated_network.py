@@ -74,9 +74,59 @@ def test_an_unplugged_host_is_alone():
     time.close()
 
 
+def cut_and_healed(waiting, sent_during_cut, share=None):
+    """What arrives of messages that are sent during a cut of five seconds, and of three after it."""
+    time, network = world(waiting=waiting)
+    seen = []
+    network.hold("b", "CHAOS-1", [Rule("198.18.0.1", "INPUT", share)])
+    for number in range(sent_during_cut):
+        network.send("a", "b", seen.append, number)
+        time.sleep(5 / sent_during_cut)
+    during = list(seen)
+    network.release("b", "CHAOS-1")
+    for number in range(sent_during_cut, sent_during_cut + 3):
+        network.send("a", "b", seen.append, number)
+    time.sleep(1)
+    time.close()
+    return during, seen
+
+
+def test_what_a_cut_catches_is_lost_without_waiting():
+    assert cut_and_healed(0, 20) == ([], [20, 21, 22])
+
+
+def test_the_newest_messages_wait_for_the_end_of_a_cut_and_come_in_order():
+    assert cut_and_healed(32, 20) == ([], list(range(23)))
+    during, seen = cut_and_healed(8, 20)
+    assert during == []
+    assert seen == list(range(15, 23)), "the oldest make room, for those sent after the cut as well"
+
+
+def test_a_share_of_loss_delays_what_waits_and_keeps_its_order():
+    during, seen = cut_and_healed(32, 50, share=0.5)
+    assert during == sorted(during)
+    assert 0 < len(during) < 50
+    assert seen == list(range(53))
+
+
+def test_what_waits_at_a_process_ends_with_it():
+    time, network = world(waiting=32)
+    seen = []
+    network.unplug("b")
+    network.send("a", "b", seen.append, "from a")
+    network.send("client", "b", seen.append, "from another")
+    network.forget("a")
+    network.send("a", "b", seen.append, "of the next life")
+    network.plug("b")
+    time.sleep(1)
+    time.close()
+    assert sorted(seen) == ["from another", "of the next life"]
+
+
 def test_weather_is_of_the_seed_and_of_every_kind():
     drawn = [weather_of(seed) for seed in range(200)]
     assert drawn == [weather_of(seed) for seed in range(200)]
-    for kind in ("repeated", "overtaken", "slow_sync", "drift"):
+    for kind in ("repeated", "overtaken", "slow_sync", "drift", "waiting"):
         assert 60 < sum(getattr(weather, kind) > 0 for weather in drawn) < 140, kind
-    assert 25 < sum(weather.disk_ms[0] > weather.latency_ms[1] for weather in drawn) < 75
+    for share in (0.5, 1.0):
+        assert 25 < sum(weather.slow_disks == share for weather in drawn) < 75, share

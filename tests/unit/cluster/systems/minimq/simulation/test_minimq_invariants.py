@@ -8,8 +8,10 @@ from chaos.testing import simulate
 from cluster.systems.minimq.consensus.controller import Controller
 from cluster.systems.minimq.consensus.raft_log import Stored
 from cluster.systems.minimq.protocol.broker_messages import Record
-from cluster.systems.minimq.protocol.messages import Entry, NoOp
+from cluster.systems.minimq.protocol.io import Message
+from cluster.systems.minimq.protocol.messages import Entry, Group, Metadata, MetadataPush, NoOp, Registered
 from cluster.systems.minimq.replication.broker import Broker
+from cluster.systems.minimq.replication.replica_state import BrokerSettings
 from cluster.systems.minimq.simulation.invariants import Invariants
 
 NAMES = ("c1", "c2", "c3")
@@ -70,6 +72,72 @@ def test_confirmed_records_that_differ_are_seen():
     assert kept.look(broker("b1", b"x")) is None
     assert kept.look(broker("b2", b"x")) is None
     assert kept.look(broker("b3", b"y")) == "b3 confirmed another record at 0 than a broker before it"
+
+
+def test_a_leader_without_what_was_committed_in_an_earlier_term_is_seen():
+    kept = Invariants()
+    assert kept.look(controller("c1", 1, 1, commit=2)) is None
+    late = controller("c2", 1)
+    late.raft.role = "leader"
+    assert kept.look(late) is None, "it was elected in the term in which the entry was committed"
+    late.raft.term = 2
+    assert kept.look(late) == "c2 leads term 2 without the entry 2 that was committed"
+
+
+def record(body, epoch=1):
+    return Record(epoch=epoch, kind=0, topic="t", queue=0, offset=0, writer="", sequence=-1, crc=0, body=body)
+
+
+def broker(name, *bodies, epoch=1, members=(), role_of=None, **settings):
+    made = Broker(name, NAMES, "1", BrokerSettings(**settings), records=[record(body) for body in bodies])
+    group = Group(
+        brokers=(Registered(broker=name, incarnation="1"),), master=role_of, epoch=epoch, sync_state_set=members
+    )
+    made.handle(Message(sender="c1", body=MetadataPush(metadata=Metadata(version=1, group=group))), 0)
+    return made
+
+
+def test_a_master_without_what_was_confirmed_in_an_earlier_epoch_is_seen():
+    for settings, wanted in (
+        ({}, "b2 is master of epoch 2 without the record 1 that was confirmed"),
+        ({"sync_flush": False}, None),
+    ):
+        kept = Invariants()
+        first = broker("b1", b"x", b"y", role_of="b1")
+        first.replica.confirmed = 2
+        assert kept.look(first) is None
+        assert kept.look(broker("b3", b"x", role_of="b3", epoch=1)) == "b3 and b1 are masters of brokers in epoch 1"
+        assert kept.look(broker("b2", b"x", role_of="b2", epoch=2, **settings)) == wanted
+
+
+def test_a_member_of_the_set_in_sync_that_does_not_hold_what_is_confirmed_is_seen():
+    kept = Invariants()
+    member, other = broker("b2", b"x", role_of="b1"), broker("b3", role_of="b1")
+    master = broker("b1", b"x", b"y", role_of="b1", members=("b1", "b2"))
+    master.replica.confirmed = 1
+    assert [kept.look(core) for core in (member, other, master)] == [None] * 3
+    master.replica.confirmed = 2
+    assert kept.look(master) == "b2, in sync with b1, holds 1 of 2 confirmed records"
+
+
+def test_a_member_has_to_hold_what_earlier_masters_confirmed_and_not_what_later_ones_did():
+    kept = Invariants()
+    kept.look(broker("b2", b"x", role_of="b3"))
+    first = broker("b1", b"x", b"y", role_of="b1")
+    first.replica.confirmed = 2
+    assert kept.look(first) is None
+    later = broker("b3", b"x", b"y", role_of="b3", epoch=2, members=("b2", "b3"))
+    assert kept.look(later) == "b2, in sync with b3, holds 1 of 2 confirmed records"
+    later.replica.confirmed = 2
+    kept.look(broker("b2", b"x", b"y", role_of="b3", epoch=2))
+    assert kept.look(later) is None
+
+
+def test_a_broker_that_counts_more_than_it_has_is_seen():
+    kept, core = Invariants(), broker("b1", b"x", b"y")
+    assert kept.look(core) is None
+    core.replica.log.truncate(1)
+    assert kept.look(core) == "b1 counts records up to 2 and has 1"
 
 
 @pytest.mark.broad
