@@ -61,12 +61,15 @@ class Invariants:
                 return f"{core.name} leads term {raft.term} without the entry {lacks + 1} that was committed"
             if self._leaders.setdefault(raft.term, core.name) != core.name:
                 return f"{core.name} and {self._leaders[raft.term]} lead term {raft.term}"
+        broken = None
         for index in self._new(core, min(raft.commit, raft.log.last_index)):
             (entry,) = raft.log.after(index, 1)
             if index == len(self._committed):
                 self._committed.append((entry, raft.term))
-            elif self._committed[index][0] != entry:
-                return f"{core.name} committed {entry} where another committed {self._committed[index][0]}"
+            elif broken is None and self._committed[index][0] != entry:
+                broken = f"{core.name} committed {entry} where another committed {self._committed[index][0]}"
+        if broken is not None:
+            return broken
         for name, metadata in core.metadata.items():
             group = metadata.group
             members = tuple(sorted(group.sync_state_set))
@@ -91,12 +94,15 @@ class Invariants:
                 return f"{core.name} is master of epoch {core.epoch} without the record {lacks} that was confirmed"
             if self._masters.setdefault(own, core.name) != core.name:
                 return f"{core.name} and {self._masters[own]} are masters of {core.group} in epoch {core.epoch}"
+        broken = None
         for position in self._new(core, replica.confirmed):
             record = replica.log.at(position)
             if position == len(confirmed):
                 confirmed.append((record, core.epoch))
-            elif confirmed[position][0] != record:
-                return f"{core.name} confirmed another record at {position} than a broker before it"
+            elif broken is None and confirmed[position][0] != record:
+                broken = f"{core.name} confirmed another record at {position} than a broker before it"
+        if broken is not None:
+            return broken
         return self._of_members(core, confirmed) if core.role == "master" else None
 
     @staticmethod

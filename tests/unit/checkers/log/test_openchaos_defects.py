@@ -69,7 +69,7 @@ ANCHORS = {
     "chaos/serve/follower.py",
     "cluster/hosts/ssh/connection.py",
     "cluster/systems/kafka/client.py",
-    "cluster/systems/minimq/bugs/bug_rules_clients.py",
+    "cluster/systems/minimq/bugs/notes.py",
     "cluster/systems/pulsar/brokers.py",
     "cluster/systems/rocketmq/pops.py",
     "cluster/systems/rocketmq/sending.py",

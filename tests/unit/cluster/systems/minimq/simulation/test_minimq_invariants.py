@@ -148,3 +148,10 @@ def test_a_run_tells_of_them_once_and_only_with_a_bug(tmp_path):
     assert len(said) == len(set(said)) <= 5
     clean = simulate(tmp_path, nemesis=NEMESIS, time_limit_s=30.0, reports=())
     assert not [line for line in clean.lines if line.startswith("broken")]
+
+
+def test_behind_a_place_that_differs_the_others_are_looked_at_all_the_same():
+    kept = Invariants()
+    assert kept.look(controller("c1", 1, 1, commit=1)) is None
+    assert "committed" in kept.look(controller("c2", 2, 2, 2, 2, commit=3))
+    assert kept.look(controller("c3", 1, 2, 2, 2, 2, commit=4)) is None
