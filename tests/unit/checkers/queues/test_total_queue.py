@@ -41,6 +41,7 @@ def queue_of(rows):
     columns = [np.array([one[place] for one in rows], np.int64) for place in range(6)]
     names = ("f", "type", "value", "answer", "invoke_ns", "complete_ns")
     operations = dict(zip(names, columns, strict=True)) | {"deadline_ns": columns[5]}
+    operations["node"] = np.zeros(len(rows), np.int64)
     return _Queue(QueueShard(0, operations, {}), CONTEXT)
 
 
