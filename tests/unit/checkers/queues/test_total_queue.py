@@ -14,7 +14,7 @@ from checkers.history.check_input import QueueShard
 from checkers.queues.total_queue import _Queue
 
 CONTEXT = SimpleNamespace(
-    timeline=SimpleNamespace(last_heal_ns=lambda: 0),
+    timeline=SimpleNamespace(last_heal_ns=lambda: 0, nodes_left=frozenset),
     run=SimpleNamespace(promises=SimpleNamespace(redelivered_within_s=0.0)),
     streams=(SimpleNamespace(ended=True),),
     whole=True,
