@@ -277,6 +277,7 @@ def test_without_root_packet_filters_are_out_of_reach_and_that_is_said(lab):
             Capability.RESTART,
             Capability.PROGRAMS,
             Capability.FILES,
+            Capability.CLOCK,
         }
         node = Node(NodeInfo(name=name, role="node", address=hosts[name].address), hosts[name], LAUNCH)
         process.start(node, "run-1")
