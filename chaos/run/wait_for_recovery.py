@@ -67,7 +67,7 @@ def missing_now(
 ) -> tuple[str, ...]:
     """Pure: the nodes that do not answer, and the replicas that are not in sync where the system has such a set.
 
-    ``left``: nodes under a fault that is never healed, which nobody waits for.
+    ``left``: nodes under a fault that is never healed; these are not waited for.
     """
     silent = {name for name, seen in latest.items() if not seen.alive}
     outside: set[str] = set()

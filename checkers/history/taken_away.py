@@ -14,7 +14,7 @@ def kinds_hit(fault: FaultSpan, context: Context) -> set[str]:
 
 
 def takes_away(fault: FaultSpan, context: Context) -> bool:
-    """Whether nobody hears of its targets while it lasts. Parted from the other replicas alone, controllers do."""
+    """Whether its targets can reach no node while it lasts. Parted from replicas alone they reach controllers."""
     run, kinds = context.run, kinds_hit(fault, context)
     everybody = {run.roles.get(node.role, "other") for node in run.nodes} & set(_TARGETED)
     whole = fault.identity.nature.hits != "links" or not kinds or kinds >= everybody

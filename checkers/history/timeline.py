@@ -126,7 +126,7 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def last_heal_ns(self) -> int:
         """When the last fault was undone: 0 without faults, NEVER_NS if one was not.
 
-        One that was left in force on purpose counts from when it was done: nobody waits for its end (SEMANTICS 17b).
+        One that was left in force on purpose counts from when it was done: its end is not waited for (SEMANTICS 17b).
         """
         return max((fault.settled_ns() for fault in self.faults if fault.inject_ns is not None), default=0)
 

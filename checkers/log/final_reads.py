@@ -44,10 +44,10 @@ class Drained(msgspec.Struct, frozen=True):
 
 
 def unstable(timeline: Timeline, at_ns: int, subject: Subject | None, readers: frozenset[str]) -> str:
-    """What of a subject was not stable in the 5 s before an instant; empty if all was, or if nobody leads.
+    """What of a subject was not stable in the 5 s before an instant; empty if all was, or if no node leads.
 
-    A node under a fault that was left in force may go on to say that it leads: nobody told it otherwise. It does not
-    count where one other node says so, and ``readers``, who answered the final reads, are that node alone.
+    A node under a fault that was left in force may still say that it leads, since it was not told otherwise. It does
+    not count where one other node says so, and ``readers``, who answered the final reads, are that node alone.
     """
     if subject is None:
         return ""

@@ -96,9 +96,7 @@ class SimBackend:
         self.broken: Sequence[str] = ()
 
     @contextmanager
-    def keeping_time(
-        self, system: object, seed: int, say: Callable[[str], None], answers: Answers = MappingProxyType({})
-    ) -> Iterator[None]:
+    def keeping_time(self, system: object, seed: int, say: Callable[[str], None], answers: Answers) -> Iterator[None]:
         """See ``cluster.host.RunsHere``."""
         if not isinstance(system, Simulated):
             name = getattr(system, "name", type(system).__name__)

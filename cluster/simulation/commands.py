@@ -1,4 +1,4 @@
-"""What a command does on a simulated machine: said by whoever has such commands run on hosts.
+"""What a command does on a simulated machine.
 
 A fault that uses a program of its own gives an answer for it (``nemesis.faults.fault.Fault.simulated``), so that it can
 be done on ``--backend sim``, too. The key of an answer is the text of a script (``sh -c SCRIPT`` and

@@ -12,26 +12,26 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath
 from random import Random
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
+
+from cluster.disk_operations import (
+    CREATE,
+    FSYNC,
+    OPEN_TO_WRITE,
+    READ,
+    RENAME,
+    TRUNCATE,
+    UNLINK,
+    WRITE,
+    Action,
+)
 
 BLOCK: Final = 4096
 """The least that a disk writes as a whole."""
 FREE_BLOCKS: Final = 1 << 20
 """What a disk says to have left."""
-
-READ: Final = 1
-WRITE: Final = 2
-SYNC: Final = 4
-RENAME: Final = 8
-CREATE: Final = 16
-UNLINK: Final = 32
-TRUNCATE: Final = 64
-OPEN_TO_WRITE: Final = 128
-"""Kinds of operations; those that a rule is about it takes as their sum."""
-
-Action = Literal["error", "delay", "stall", "short", "crash"]
 
 
 class DiskRule(msgspec.Struct, kw_only=True):
@@ -222,7 +222,7 @@ class SimulatedDisk:
         """Make what the file holds durable."""
         name = self._open[fd]
         if self.rules:
-            self._allow(SYNC, name)
+            self._allow(FSYNC, name)
         self._do(self._sync, name)
 
     def close(self, fd: int) -> None:
@@ -311,7 +311,14 @@ class SimulatedDisk:
     def lose_unsynced(self, kept: float) -> Lost:
         """Power has failed: take back what was not synced, but for a share ``kept`` of its blocks."""
         files = size = 0
-        for file in self._files.values():
+        names, changed = len(self._names_undo), dict.fromkeys(self._files.values())
+        for path, file_before in reversed(self._names_undo):
+            if file_before is None:
+                self._files.pop(path, None)
+            else:
+                self._files[path] = file_before
+        self._names_undo.clear()
+        for file in changed | dict.fromkeys(self._files.values()):  # also what had lost its name
             if not file.undo:
                 continue
             was = bytes(file.data)
@@ -327,13 +334,6 @@ class SimulatedDisk:
                 else:
                     size += len(was[at : at + BLOCK])
             files += bool(begins)
-        names = len(self._names_undo)
-        for path, file_before in reversed(self._names_undo):
-            if file_before is None:
-                self._files.pop(path, None)
-            else:
-                self._files[path] = file_before
-        self._names_undo.clear()
         return Lost(files, size, names)
 
     def held(self, folders: Sequence[str]) -> dict[str, bytes]:

@@ -27,7 +27,7 @@ class Machine:
     """One machine; implements ``Surroundings`` for the node that it carries.
 
     ``log``: what the node's lives have said. ``watch``: is shown the node after each event.
-    ``pid`` and ``begun``: of the process that was started last, 0 for none. ``disk_stands``: its disk answers nobody.
+    ``pid`` and ``begun``: of the process that was started last, 0 for none. ``disk_stands``: its disk does not answer.
     ``clock_shifts``: how far each fault has its wall clock ahead, in ns. ``disk_roots``: the folders over which faults
     have a file system of theirs, by the name by which it is spoken to.
     """
@@ -82,7 +82,7 @@ class Machine:
         return int(self._loop.now_ns * self._rate) // NS_PER_MS + self._ahead_ms
 
     def true_ns(self) -> int:
-        """The wall clock that nobody has moved, in ns."""
+        """The true time, in ns, whatever its own wall clock shows."""
         return self._loop.now_ns
 
     def wall_ns(self) -> int:
@@ -251,6 +251,10 @@ class Machine:
                 self._keeper.keep(self._writing)
             except OSError as error:
                 self._failure = str(error)
+            except Exception:  # noqa: BLE001 - a node that fails ends, as its process would
+                disk.noted()
+                self._fail()
+                return
         disk.noted()
         takes_ns = self._span(self._disk_ms) + disk.late_us * NS_PER_US
         if weather.slow_sync and self._draw.random() < weather.slow_sync:
@@ -261,7 +265,7 @@ class Machine:
             self._loop.at(self._loop.now_ns + takes_ns, self._synced, self._life)
 
     def stop_disk(self) -> None:
-        """From now on its disk answers nobody; fine if it does not."""
+        """From now on its disk does not answer; fine if it has stopped already."""
         self.disk_stands = True
 
     def go_on_with_disk(self) -> None:

@@ -75,6 +75,7 @@ def faults_on(what: Literal["process", "container"]) -> Mapping[str, type[Fault]
     return {name: fault.container or fault for name, fault in faults().items()}
 
 
+@plugins.cache_by_plugins
 def simulated_answers() -> Answers:
     """What the commands of all faults do on simulated machines."""
     return {key: answer for fault in faults().values() for key, answer in fault.simulated().items()}

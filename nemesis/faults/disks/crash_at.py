@@ -13,8 +13,8 @@ from chaos.core.clock import Deadline
 from chaos.core.errors import DeadlineError
 from chaos.core.events import Evidence
 from cluster.cluster import Node
+from cluster.disk_operations import FSYNC, RENAME
 from cluster.nodes.process_state import ProcState
-from nemesis.faults.disks.disk_fault import FSYNC, RENAME
 from nemesis.faults.disks.diskfs.mounts import disks_of
 from nemesis.faults.disks.file_pattern import EVERY, FilePattern, of_files
 from nemesis.faults.disks.power_failure import PowerFailure

@@ -10,7 +10,8 @@ from typing import Annotated, ClassVar, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from nemesis.faults.disks.disk_fault import FSYNC, READ, WRITE, DiskFault, Order, Probed, bounds
+from cluster.disk_operations import FSYNC, READ, WRITE
+from nemesis.faults.disks.disk_fault import DiskFault, Order, Probed, bounds
 from nemesis.faults.disks.file_pattern import EVERY, FilePattern
 from nemesis.faults.fault import Fact
 

@@ -12,7 +12,7 @@ import secrets
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Final
 
 import msgspec
 
@@ -20,6 +20,7 @@ from chaos.core.errors import DeployError
 from chaos.core.events import Evidence
 from chaos.core.fault_nature import Colour, Hits
 from cluster.cluster import Node
+from cluster.disk_operations import Action
 from cluster.host import Capability, Host
 from cluster.nodes import process
 from cluster.simulation.commands import Answers
@@ -34,21 +35,8 @@ from nemesis.faults.fault import Fact, Fault, Scene, on_each
 from nemesis.faults.processes.process_fault import ACTION_TIMEOUT_S
 from nemesis.proof import evidence
 
-READ: Final = 1
-WRITE: Final = 2
-FSYNC: Final = 4
-RENAME: Final = 8
-CREATE: Final = 16
-UNLINK: Final = 32
-TRUNCATE: Final = 64
-OPEN_TO_WRITE: Final = 128
-ATTRIBUTES: Final = 256
-"""Kinds of operations, as ``nemesis/faults/disks/diskfs/fs/diskfs.h`` numbers them; a rule takes their sum."""
-
 _PROGRAM: Final = Path(disk_probe.__file__)
 _RULE_IDS: Final = 1 << 30
-
-Action = Literal["error", "delay", "stall", "short", "crash"]
 
 
 class Order(msgspec.Struct, frozen=True):

@@ -3,7 +3,8 @@
 import errno
 from typing import ClassVar, Final
 
-from nemesis.faults.disks.disk_fault import CREATE, WRITE, DiskFault, Order, Probed
+from cluster.disk_operations import CREATE, WRITE
+from nemesis.faults.disks.disk_fault import DiskFault, Order, Probed
 from nemesis.faults.fault import Fact
 
 _FULL: Final = str(errno.ENOSPC)

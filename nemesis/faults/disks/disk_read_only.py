@@ -3,18 +3,8 @@
 import errno
 from typing import ClassVar, Final
 
-from nemesis.faults.disks.disk_fault import (
-    ATTRIBUTES,
-    CREATE,
-    OPEN_TO_WRITE,
-    RENAME,
-    TRUNCATE,
-    UNLINK,
-    WRITE,
-    DiskFault,
-    Order,
-    Probed,
-)
+from cluster.disk_operations import ATTRIBUTES, CREATE, OPEN_TO_WRITE, RENAME, TRUNCATE, UNLINK, WRITE
+from nemesis.faults.disks.disk_fault import DiskFault, Order, Probed
 from nemesis.faults.fault import Fact
 
 _READ_ONLY: Final = str(errno.EROFS)

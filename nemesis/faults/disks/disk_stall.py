@@ -5,7 +5,8 @@ from typing import ClassVar, Final
 
 import msgspec
 
-from nemesis.faults.disks.disk_fault import FSYNC, DiskFault, Order, Probed
+from cluster.disk_operations import FSYNC
+from nemesis.faults.disks.disk_fault import DiskFault, Order, Probed
 from nemesis.faults.disks.diskfs.mounts import TIMEOUT_S, disks_of
 from nemesis.faults.disks.file_pattern import EVERY, FilePattern
 from nemesis.faults.fault import Fact

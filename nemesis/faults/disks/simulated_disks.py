@@ -12,8 +12,9 @@ from typing import Any, Final, get_args
 import msgspec
 
 from chaos.core import waiting
+from cluster.disk_operations import Action
 from cluster.simulation.commands import Answer, CommandFailed
-from cluster.simulation.disk import BLOCK, FREE_BLOCKS, Action, DiskRule, SimulatedDisk
+from cluster.simulation.disk import BLOCK, FREE_BLOCKS, DiskRule, SimulatedDisk
 from cluster.simulation.machine import Machine
 from nemesis.faults.disks.diskfs import disk_checks, mounts
 from nemesis.faults.disks.diskfs.disk_probe import SIZE

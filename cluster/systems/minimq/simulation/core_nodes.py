@@ -13,6 +13,7 @@ from cluster.systems.minimq.protocol.io import (
     CancelTimer,
     ClientRequest,
     Effect,
+    Event,
     Message,
     Reply,
     Send,
@@ -55,6 +56,11 @@ class CoreNode:
             CancelTimer: lambda effect: around.cancel_timer(effect.name),
         }
 
+    def _handle(self, event: Event, now_ms: int) -> None:
+        if self._bent:
+            switches.have_clock(self._around.wall_ns)
+        self._carry_out(self.core.handle(event, now_ms))
+
     def _carry_out(self, effects: list[Effect]) -> None:
         acts = self._acts
         for effect in effects:
@@ -69,24 +75,20 @@ class CoreNode:
 
     def on_message(self, sender: str, body: Any, now_ms: int) -> None:
         """See ``SimulatedNode``."""
-        if self._bent:
-            switches.have_clock(self._around.wall_ns)
-        self._carry_out(self.core.handle(Message(sender=sender, body=body), now_ms))
+        self._handle(Message(sender=sender, body=body), now_ms)
 
     def on_request(self, request: int, body: Any, now_ms: int) -> None:
         """See ``SimulatedNode``; what a process answers beside its core is answered here."""
-        if self._bent:
-            switches.have_clock(self._around.wall_ns)
         if isinstance(body, GetSettings):
             self._around.answer(request, node_config.reported_settings(self.config))
         elif self._refuses and not isinstance(body, ControllerRequest):
             self._around.answer(request, Rejected(reason="bad-request"))
         else:
-            self._carry_out(self.core.handle(ClientRequest(id=str(request), body=body), now_ms))
+            self._handle(ClientRequest(id=str(request), body=body), now_ms)
 
     def on_timer(self, name: str, now_ms: int) -> None:
         """See ``SimulatedNode``."""
-        self._carry_out(self.core.handle(Timer(name=name), now_ms))
+        self._handle(Timer(name=name), now_ms)
 
     def keep(self, records: Sequence[Any]) -> None:
         """See ``cluster.simulation.core.KeepsFiles``."""
@@ -94,4 +96,4 @@ class CoreNode:
 
     def on_written(self, count: int, now_ms: int) -> None:
         """See ``SimulatedNode``."""
-        self._carry_out(self.core.handle(Written(token=count), now_ms))
+        self._handle(Written(token=count), now_ms)

@@ -6,7 +6,8 @@ from random import Random
 
 import pytest
 
-from cluster.simulation.disk import BLOCK, SYNC, WRITE, DiskRule, SimulatedDisk
+from cluster.disk_operations import FSYNC, WRITE
+from cluster.simulation.disk import BLOCK, DiskRule, SimulatedDisk
 from cluster.systems.minimq.storage.files import KernelFiles
 
 FOLDER = Path("/data")
@@ -145,6 +146,14 @@ def test_a_removed_file_is_back_when_its_folder_was_not_synced():
     assert held(disk) == {}
 
 
+def test_a_file_that_is_back_holds_nothing_that_was_not_synced():
+    disk = disk_with(b"old")
+    disk.write_at(disk.open(FILE), b"new", 0)
+    disk.remove(FILE)
+    disk.lose_unsynced(0.0)
+    assert held(disk) == {"/data/log": b"old"}
+
+
 def test_of_unsynced_blocks_a_share_may_be_kept():
     kept = set()
     for seed in range(40):
@@ -226,13 +235,13 @@ def test_a_share_of_operations_is_hit():
 def test_delays_add_up_and_a_stall_is_told():
     disk = disk_with()
     fd = disk.open(FILE)
-    disk.rules["d", "1"] = rule(ops=WRITE | SYNC, action="delay", value=100)
+    disk.rules["d", "1"] = rule(ops=WRITE | FSYNC, action="delay", value=100)
     disk.begin()
     disk.write_at(fd, b"x", 0)
     disk.sync(fd)
     disk.noted()
     assert (disk.late_us, disk.stalled) == (200, False)
-    disk.rules["d", "1"] = rule(ops=SYNC, action="stall")
+    disk.rules["d", "1"] = rule(ops=FSYNC, action="stall")
     disk.begin()
     disk.sync(fd)
     disk.noted()
@@ -242,7 +251,7 @@ def test_delays_add_up_and_a_stall_is_told():
 def test_a_crash_at_an_operation_leaves_what_came_before_and_nothing_after_until_it_is_revived():
     disk = disk_with()
     fd = disk.open(FILE)
-    disk.rules["d", "1"] = rule(ops=SYNC, action="crash")
+    disk.rules["d", "1"] = rule(ops=FSYNC, action="crash")
     disk.begin()
     disk.write_at(fd, b"before", 0)
     disk.sync(fd)

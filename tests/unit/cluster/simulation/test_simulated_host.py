@@ -1,6 +1,7 @@
 """What the harness does to hosts, done to simulated ones: processes, packet filters, links and proofs of all of it."""
 
 import itertools
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -11,10 +12,12 @@ from chaos.core.clock import Deadline, now_ns
 from chaos.core.errors import DeployError
 from chaos.storage.runinfo import NodeInfo
 from cluster.cluster import Node
+from cluster.disk_operations import FSYNC
 from cluster.hosts import interface
 from cluster.network import packet_filter, probe_matrix
 from cluster.network.packet_filter import Rule
 from cluster.nodes import log_lines, process, process_end
+from cluster.simulation.disk import DiskRule
 from cluster.simulation.host import SimulatedHost
 from cluster.simulation.links import MachineLink
 from cluster.simulation.machine import CLIENT, Machine
@@ -65,8 +68,29 @@ class EchoNode:
         self.answered = count
 
 
+class FileNode(EchoNode):
+    """The same with a file of its own; ``wrong`` is raised while it is written."""
+
+    wrong = None
+
+    def __init__(self, birth, around):
+        super().__init__(birth, around)
+        self.disk = birth.disk
+        self.disk.make_folder(Path("/data"))
+        if "log" not in self.disk.names(Path("/data")):
+            self.disk.write_anew(Path("/data/log"), b"")
+        self.fd = self.disk.open(Path("/data/log"))
+
+    def keep(self, records):
+        data = "".join(records).encode()
+        self.disk.write_at(self.fd, data, len(self.disk.held(["/data"])["/data/log"]))
+        if self.wrong is not None:
+            raise self.wrong
+        self.disk.sync(self.fd)
+
+
 class World:
-    def __init__(self, weather=None):
+    def __init__(self, weather=None, born=EchoNode):
         self.time = VirtualTime()
         self.network = Network(self.time, weather or Weather(), Random(1))
         self.machines, self.hosts, self.nodes = {}, {}, {}
@@ -77,7 +101,7 @@ class World:
             machine = None
             if name != CLIENT:
                 machine = self.machines[name] = Machine(
-                    name, "s", EchoNode, self.time, self.network, weather or Weather(), self.machines
+                    name, "s", born, self.time, self.network, weather or Weather(), self.machines
                 )
             host = self.hosts[name] = SimulatedHost(name, address, self.network, machine, lambda: next(pids), ANSWERS)
             if machine is not None:
@@ -176,6 +200,50 @@ def test_what_clients_are_told(world):
     process.kill(world.nodes["n1"])
     waiting.sleep(1.1)
     assert isinstance(reset.exception(), Indefinite)
+
+
+@pytest.fixture
+def world_of_files():
+    made = World(born=FileNode)
+    with waiting.kept_by(made.time):
+        yield made
+    made.time.close()
+
+
+def test_a_node_whose_syncs_hang_answers_once_they_go_on(world_of_files):
+    world = world_of_files
+    world.up()
+    disk = world.machines["n1"].disk
+    disk.rules["d", "1"] = DiskRule(
+        ops=FSYNC, action="stall", value=0, share=1.0, skip=0, times=0, applies=lambda path: True
+    )
+    asked = world.ask("a", seconds=10)
+    waiting.sleep(3)
+    assert not asked.done()
+    assert disk.held(["/data"]) == {"/data/log": b""}
+    disk.rules.clear()
+    world.machines["n1"].release_disk()
+    waiting.sleep(0.1)
+    assert asked.result() == ("a",)
+    assert disk.held(["/data"]) == {"/data/log": b"a"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [(OSError(5, "Input/output error"), "the disk failed: "), (IndexError("as asked"), "IndexError: as asked")],
+)
+def test_a_node_ends_whose_storage_fails_and_another_life_works(world_of_files, monkeypatch, wrong, said):
+    world, node = world_of_files, world_of_files.nodes["n1"]
+    world.up()
+    monkeypatch.setattr(FileNode, "wrong", wrong)
+    broken = world.ask("a")
+    waiting.sleep(1.1)
+    assert isinstance(broken.exception(), Indefinite)
+    assert not process.state(node).alive
+    assert said in process_end.last_words(node)
+    monkeypatch.undo()
+    world.up()
+    assert world.answered("b") == [("b",)]
 
 
 def test_a_node_that_fails_ends_and_leaves_its_words(world):
