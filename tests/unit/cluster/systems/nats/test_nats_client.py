@@ -192,7 +192,7 @@ def test_a_paused_server_gets_each_request_once(one):
         async with FakeNats(lambda *_: None) as server:
             server.paused = True
             client = await client_of(server)
-            out = [(await raised_and_given(client, one, NS_PER_S // 12))[0] for _ in range(2)]
+            out = [(await raised_and_given(client, one, NS_PER_S // 2))[0] for _ in range(2)]
             await client.close()
             server.resumed.set()
             await server.heard_out()
